@@ -1,0 +1,40 @@
+//! Base models m(x, t) of one class's mean outcome, or, told the class, of all classes'.
+
+use burn::module::Module;
+use burn::tensor::Tensor;
+
+/// What a network is told of a batch of n units, everything standardised and flattened.
+#[derive(Clone, Debug)]
+pub struct Input {
+    /// Covariates `[n, x elements]`; what is missing holds zero, the training mean.
+    pub x: Tensor<2>,
+    /// 1 where x is missing, `[n, x elements]`, for networks made for data with missing values.
+    pub missing: Option<Tensor<2>>,
+    /// Treatments `[n, d_t]`.
+    pub t: Tensor<2>,
+    /// The class, one-hot `[n, classes]`, for a network that serves all classes.
+    pub class: Option<Tensor<2>>,
+}
+
+/// The shapes that a network is made for.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Shapes {
+    /// One unit's covariates: `[features]`, `[channels, steps]` or `[channels, height, width]`.
+    pub x: Vec<usize>,
+    /// Treatment dimensions.
+    pub t: usize,
+    /// One unit's outcome.
+    pub y: Vec<usize>,
+    /// Whether x may have missing values: then an indicator stands beside every element.
+    pub missing: bool,
+    /// How many classes the network is told apart, 0 if it is not told the class.
+    pub classes: usize,
+}
+
+/// A differentiable m(x, t).
+pub trait Network: Module {
+    /// # Shapes
+    /// A batch of n units to standardised outcomes `[n, y elements]`.
+    fn forward(&self, input: &Input) -> Tensor<2>;
+}

@@ -1,0 +1,28 @@
+//! Layers and operations on Burn tensors.
+//!
+//! Initial weights are drawn from the library's own generator, in order: Burn's is one for the whole process,
+//! and under threads a seed would mean nothing.
+
+mod embedding;
+mod linear;
+mod weights;
+
+pub use embedding::{Embedding, TreatmentEmbedding, TreatmentEmbeddingConfig};
+pub use linear::Linear;
+pub use weights::{Weight, load_weights, save_weights};
+
+use burn::tensor::{Tensor, TensorData, activation};
+
+/// A tensor of `shape` with `values`.
+pub(crate) fn tensor<const D: usize>(
+    values: Vec<f32>,
+    shape: [usize; D],
+    device: &burn::tensor::Device,
+) -> Tensor<D> {
+    Tensor::from_data(TensorData::new(values, shape), device)
+}
+
+/// swish(x) = x / (1 + exp(-x))
+pub(crate) fn swish<const D: usize>(x: Tensor<D>) -> Tensor<D> {
+    activation::silu(x)
+}
