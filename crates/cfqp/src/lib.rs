@@ -1,6 +1,8 @@
 //! Counterfactual queries under hidden response classes.
 
+mod config;
 mod data;
+mod em;
 mod error;
 mod models;
 mod nn;

@@ -1,5 +1,9 @@
 //! Units: what was seen of them, in memory and in files.
 
+mod batch;
 mod dataset;
+mod scaler;
 
+pub(crate) use batch::{Batcher, Target, Told};
 pub use dataset::{Dataset, Units, View};
+pub use scaler::{Moments, Scaler};

@@ -1,5 +1,14 @@
 //! Base models m(x, t) of one class's mean outcome, or, told the class, of all classes'.
 
+mod linear;
+mod mlp;
+mod net;
+pub(crate) mod ridge;
+
+pub use linear::{LinearConfig, LinearMap};
+pub use mlp::{Mlp, MlpConfig};
+pub use net::{BaseConfig, Net};
+
 use burn::module::Module;
 use burn::tensor::Tensor;
 

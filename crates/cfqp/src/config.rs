@@ -1,0 +1,166 @@
+//! What a fit is asked to do: plain data, checked once before anything is trained.
+
+use serde::{Deserialize, Serialize};
+
+use crate::models::MlpConfig;
+use crate::{Error, Result};
+
+/// Which algorithm.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Recipe {
+    /// Several kinds of start, selection on held-out units, an ensemble, scales, weights and calibration.
+    #[default]
+    Default,
+    /// The published algorithm.
+    Paper,
+}
+
+/// How many hidden classes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Classes {
+    /// As many as held-out units support.
+    #[default]
+    Auto,
+    /// So many.
+    Given(usize),
+}
+
+/// Which base model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Base {
+    /// The one that predicts held-out units best.
+    #[default]
+    Auto,
+    /// A linear map.
+    Linear,
+    /// A multilayer perceptron.
+    Mlp,
+    /// A U-Net, for series and images.
+    Unet,
+    /// A transformer, for series.
+    Transformer,
+}
+
+/// Whether classes have a network each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sharing {
+    /// Whichever predicts held-out units better.
+    #[default]
+    Auto,
+    /// One network per class.
+    Separate,
+    /// One network that is told the class.
+    Conditional,
+}
+
+/// Where EM starts from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Start {
+    /// k-means on the residuals of one model for all.
+    Kmeans,
+    /// k-means on residuals divided by each element's deviation.
+    KmeansScaled,
+    /// k-means on residuals scaled to unit length.
+    KmeansUnit,
+    /// A diagonal Gaussian mixture on the residuals.
+    Gmm,
+    /// Copies of one model for all, classes drawn ever less at random.
+    Annealed,
+    /// Fresh networks, classes drawn ever less at random.
+    Scratch,
+}
+
+impl Start {
+    /// Every kind of start.
+    pub const ALL: [Self; 6] =
+        [Self::Kmeans, Self::KmeansScaled, Self::KmeansUnit, Self::Gmm, Self::Annealed, Self::Scratch];
+
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Kmeans => "kmeans",
+            Self::KmeansScaled => "kmeans-scaled",
+            Self::KmeansUnit => "kmeans-unit",
+            Self::Gmm => "gmm",
+            Self::Annealed => "annealed",
+            Self::Scratch => "scratch",
+        }
+    }
+}
+
+/// Everything that shapes a fitted model. Two fits with equal settings and data give equal bits.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FitConfig {
+    /// Which algorithm.
+    pub recipe: Recipe,
+    /// How many hidden classes.
+    pub classes: Classes,
+    /// The most classes that are tried when their number is not given.
+    pub max_classes: usize,
+    /// Which base model.
+    pub base: Base,
+    /// Whether classes have a network each.
+    pub sharing: Sharing,
+    /// Where EM starts from.
+    pub starts: Vec<Start>,
+    /// How many members an ensemble has; none: by the base model.
+    pub members: Option<usize>,
+    /// Passes over the units in the last training of each network; none: by the base model and the units.
+    pub epochs: Option<usize>,
+    /// Adam's step size.
+    pub learning_rate: f64,
+    /// Units per step, at most.
+    pub batch: usize,
+    /// Settings of the multilayer perceptron.
+    pub mlp: MlpConfig,
+    /// The seed of everything random.
+    pub seed: u64,
+}
+
+impl Default for FitConfig {
+    fn default() -> Self {
+        Self {
+            recipe: Recipe::Default,
+            classes: Classes::Auto,
+            max_classes: 9,
+            base: Base::Auto,
+            sharing: Sharing::Auto,
+            starts: Start::ALL.to_vec(),
+            members: None,
+            epochs: None,
+            learning_rate: 1e-3,
+            batch: 128,
+            mlp: MlpConfig::default(),
+            seed: 0,
+        }
+    }
+}
+
+impl FitConfig {
+    /// Whether the settings can be used.
+    pub fn check(&self) -> Result<()> {
+        let positive = |field, value: usize| match value {
+            0 => Err(Error::config(field, "it is 0", "give at least 1")),
+            _ => Ok(()),
+        };
+        if let Classes::Given(classes) = self.classes {
+            positive("classes", classes)?;
+        }
+        positive("max_classes", self.max_classes)?;
+        positive("members", self.members.unwrap_or(1))?;
+        positive("epochs", self.epochs.unwrap_or(1))?;
+        positive("batch", self.batch)?;
+        positive("starts", self.starts.len())?;
+        if !(self.learning_rate > 0.0 && self.learning_rate < 1.0) {
+            let problem = format!("{} is not between 0 and 1", self.learning_rate);
+            return Err(Error::config("learning_rate", problem, "try 0.001"));
+        }
+        self.mlp.check()
+    }
+}

@@ -1,0 +1,127 @@
+//! Standardised batches for a network, gathered when they are needed.
+
+use burn::tensor::{Device, Tensor};
+
+use super::{Dataset, Scaler};
+use crate::models::Input;
+use crate::nn::tensor;
+
+/// Gathers units of a data set, standardises them and puts them on a device.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Batcher<'a> {
+    pub data: &'a Dataset,
+    pub scaler: &'a Scaler,
+    /// Whether the networks expect an indicator of missing x.
+    pub missing: bool,
+}
+
+/// Standardised outcomes `[n, y elements]`, with 1 where observed, where some are not.
+pub(crate) struct Target {
+    pub y: Tensor<2>,
+    pub observed: Option<Tensor<2>>,
+}
+
+/// What a network is told of the class of its units.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Told<'a> {
+    /// Nothing: the network serves one class, or knows of none.
+    Nothing,
+    /// Each row of the data set has its own label, of so many classes.
+    Each(&'a [usize], usize),
+    /// All rows are of this class, of so many.
+    All(usize, usize),
+}
+
+impl Told<'_> {
+    fn one_hot(self, rows: &[usize], device: &Device) -> Option<Tensor<2>> {
+        let classes = match self {
+            Self::Nothing => return None,
+            Self::Each(_, classes) | Self::All(_, classes) => classes,
+        };
+        let mut values = vec![0.0; rows.len() * classes];
+        for (i, &row) in rows.iter().enumerate() {
+            let class = match self {
+                Self::Each(labels, _) => labels[row],
+                Self::All(class, _) => class,
+                Self::Nothing => continue,
+            };
+            values[i * classes + class] = 1.0;
+        }
+        Some(tensor(values, [rows.len(), classes], device))
+    }
+}
+
+impl Batcher<'_> {
+    /// What the networks are told of `rows`.
+    pub fn input(&self, rows: &[usize], told: Told<'_>, device: &Device) -> Input {
+        let t = self.treatments(rows);
+        self.input_under(rows, t, told, device)
+    }
+
+    /// As [`input`](Self::input), under other, standardised, treatments.
+    pub fn input_under(
+        &self,
+        rows: &[usize],
+        t: Vec<f32>,
+        told: Told<'_>,
+        device: &Device,
+    ) -> Input {
+        let (n, each, d_t) = (rows.len(), self.scaler.x.each(), self.scaler.t.each());
+        let x = tensor(self.covariates(rows), [n, each], device);
+        let missing = self.missing.then(|| tensor(self.missing_x(rows), [n, each], device));
+        Input { x, missing, t: tensor(t, [n, d_t], device), class: told.one_hot(rows, device) }
+    }
+
+    /// Standardised covariates of `rows`; zero, the training mean, where missing.
+    pub fn covariates(&self, rows: &[usize]) -> Vec<f32> {
+        let units = self.data.x();
+        let mut x = Vec::with_capacity(rows.len() * units.each());
+        for &row in rows {
+            self.scaler.x.standardise_into(units.row(row), &mut x);
+            if let Some(mask) = units.mask_row(row) {
+                let start = x.len() - mask.len();
+                let values = x[start..].iter_mut().zip(mask);
+                values.filter(|(_, observed)| !**observed).for_each(|(value, _)| *value = 0.0);
+            }
+        }
+        x
+    }
+
+    /// 1 where x is missing.
+    pub fn missing_x(&self, rows: &[usize]) -> Vec<f32> {
+        let units = self.data.x();
+        let mut missing = Vec::with_capacity(rows.len() * units.each());
+        for &row in rows {
+            match units.mask_row(row) {
+                Some(mask) => missing.extend(mask.iter().map(|&observed| f32::from(u8::from(!observed)))),
+                None => missing.resize(missing.len() + units.each(), 0.0),
+            }
+        }
+        missing
+    }
+
+    /// Standardised treatments of `rows`.
+    pub fn treatments(&self, rows: &[usize]) -> Vec<f32> {
+        let mut t = Vec::with_capacity(rows.len() * self.scaler.t.each());
+        rows.iter().for_each(|&row| self.scaler.t.standardise_into(self.data.t().row(row), &mut t));
+        t
+    }
+
+    /// Standardised outcomes of `rows`, as numbers.
+    pub fn outcomes(&self, rows: &[usize]) -> Vec<f32> {
+        let mut y = Vec::with_capacity(rows.len() * self.scaler.y.each());
+        rows.iter().for_each(|&row| self.scaler.y.standardise_into(self.data.y().row(row), &mut y));
+        y
+    }
+
+    /// Standardised outcomes of `rows`, as tensors.
+    pub fn target(&self, rows: &[usize], device: &Device) -> Target {
+        let shape = [rows.len(), self.scaler.y.each()];
+        let observed = self.data.y().mask().is_some().then(|| {
+            let masks = rows.iter().filter_map(|&row| self.data.y().mask_row(row));
+            let values = masks.flatten().map(|&observed| f32::from(u8::from(observed))).collect();
+            tensor(values, shape, device)
+        });
+        Target { y: tensor(self.outcomes(rows), shape, device), observed }
+    }
+}

@@ -1,0 +1,192 @@
+//! EM from several starts for one base model and one number of classes.
+
+use burn::tensor::Device;
+
+use super::Monitor;
+use super::pool::Pool;
+use super::run::{Course, Field, Plan, run};
+use super::split::Split;
+use super::starts::guess;
+use super::trainer::{Schedule, Task, Trained, train};
+use crate::config::{FitConfig, Sharing, Start};
+use crate::data::{Batcher, Dataset, Scaler, Told};
+use crate::eval::adjusted_rand_index;
+use crate::models::{BaseConfig, Net, Shapes};
+use crate::{Result, stream};
+
+/// Two starts that agree this well (adjusted Rand index) are one.
+const SAME: f64 = 0.98;
+
+/// What every part of a fit works with.
+pub(crate) struct Context<'a> {
+    pub config: &'a FitConfig,
+    pub data: &'a Dataset,
+    pub scaler: &'a Scaler,
+    pub shapes: &'a Shapes,
+    pub split: &'a Split,
+    pub device: &'a Device,
+    pub pool: &'a Pool,
+    pub monitor: &'a dyn Monitor,
+}
+
+impl<'a> Context<'a> {
+    pub fn batcher(&self) -> Batcher<'a> {
+        Batcher { data: self.data, scaler: self.scaler, missing: self.shapes.missing }
+    }
+
+    pub fn field(&self) -> Field<'a> {
+        Field {
+            batcher: self.batcher(),
+            train: &self.split.train,
+            valid: &self.split.valid,
+            device: self.device,
+            monitor: self.monitor,
+        }
+    }
+
+    /// A fresh network; told the class where `classes` is not zero.
+    pub fn init(&self, base: &BaseConfig, classes: usize, name: &[&str]) -> Result<Net> {
+        let shapes = Shapes { classes, ..self.shapes.clone() };
+        base.init(&shapes, &mut stream(self.config.seed, name), self.device)
+    }
+}
+
+/// A course of EM and the start it came from.
+#[derive(Clone, Debug)]
+pub(crate) struct Attempt {
+    pub start: Option<Start>,
+    pub sharing: Sharing,
+    pub course: Course,
+}
+
+impl Attempt {
+    /// Mean -log likelihood of a validation unit.
+    pub fn score(&self) -> f64 {
+        self.course.nll.iter().sum::<f64>() / self.course.nll.len().max(1) as f64
+    }
+}
+
+/// How long short runs are for this base model.
+pub(crate) fn short_schedule(base: &BaseConfig, config: &FitConfig, units: usize) -> (usize, Schedule) {
+    let epochs = match base {
+        BaseConfig::Linear(_) => 30,
+        BaseConfig::Mlp(_) => (40_000 / units.max(1)).clamp(12, 60),
+    };
+    let batch = config.batch.min((units / 16).max(16));
+    let schedule = Schedule {
+        epochs,
+        batch,
+        learning_rate: config.learning_rate,
+        cosine: true,
+        weight_decay: 1e-4,
+        patience: None,
+    };
+    (epochs, schedule)
+}
+
+/// One model for all units.
+pub(crate) fn single(context: &Context<'_>, base: &BaseConfig) -> Result<Trained> {
+    let (_, schedule) = short_schedule(base, context.config, context.split.train.len());
+    let net = context.init(base, 0, &["single", base.name()])?;
+    let task = Task {
+        batcher: context.batcher(),
+        train: &context.split.train,
+        valid: &context.split.valid,
+        told: Told::Nothing,
+        device: context.device,
+    };
+    let rng = |name| stream(context.config.seed, &["single", base.name(), name]);
+    let job = |net| train(net, &task, &schedule, &mut rng("train"), context.monitor);
+    let mut trained = context.pool.try_map(vec![net], job)?;
+    Ok(trained.remove(0))
+}
+
+/// All attempts at `classes` classes, the best first.
+///
+/// # Shapes
+/// residuals of the single model on the training rows, `[n, y elements]`, flat
+pub(crate) fn explore(
+    context: &Context<'_>,
+    base: &BaseConfig,
+    single: &Net,
+    residuals: &[f32],
+    classes: usize,
+) -> Result<Vec<Attempt>> {
+    let mut jobs = Vec::new();
+    if classes == 1 {
+        jobs.push((None, Sharing::Separate, vec![0; context.split.train.len()]));
+    } else {
+        for (start, labels) in distinct_starts(context, base, residuals, classes)? {
+            for sharing in sharings(base, context.config.sharing) {
+                jobs.push((Some(start), sharing, labels.clone()));
+            }
+        }
+    }
+    let attempts = context.pool.try_map(jobs, |(start, sharing, labels)| {
+        let course = attempt(context, base, single, classes, start, sharing, labels)?;
+        Ok(Attempt { start, sharing, course })
+    });
+    let mut attempts = attempts?;
+    attempts.sort_by(|a, b| a.score().total_cmp(&b.score()));
+    Ok(attempts)
+}
+
+fn sharings(base: &BaseConfig, asked: Sharing) -> Vec<Sharing> {
+    match (asked, base) {
+        (Sharing::Auto, BaseConfig::Linear(_)) => vec![Sharing::Separate, Sharing::Conditional],
+        (Sharing::Auto, BaseConfig::Mlp(_)) => vec![Sharing::Separate],
+        (asked, _) => vec![asked],
+    }
+}
+
+/// The guesses that differ from each other.
+fn distinct_starts(
+    context: &Context<'_>,
+    base: &BaseConfig,
+    residuals: &[f32],
+    classes: usize,
+) -> Result<Vec<(Start, Vec<usize>)>> {
+    let width = context.scaler.y.each();
+    let k = classes.to_string();
+    let guesses = context.pool.try_map(context.config.starts.clone(), |start| {
+        let mut rng = stream(context.config.seed, &["guess", base.name(), &k, start.name()]);
+        Ok((start, guess(start, residuals, width, classes, &mut rng)?))
+    })?;
+    let mut distinct: Vec<(Start, Vec<usize>)> = Vec::new();
+    for (start, labels) in guesses {
+        if !distinct.iter().any(|(_, other)| adjusted_rand_index(&labels, other) > SAME) {
+            distinct.push((start, labels));
+        }
+    }
+    Ok(distinct)
+}
+
+fn attempt(
+    context: &Context<'_>,
+    base: &BaseConfig,
+    single: &Net,
+    classes: usize,
+    start: Option<Start>,
+    sharing: Sharing,
+    labels: Vec<usize>,
+) -> Result<Course> {
+    let (epochs, schedule) = short_schedule(base, context.config, context.split.train.len() / classes);
+    let start_name = start.map_or("one", Start::name);
+    let (k, shared) = (classes.to_string(), format!("{sharing:?}"));
+    let name = |part: &'static str| [part, base.name(), start_name, shared.as_str(), k.as_str()].map(String::from);
+    let rng_name = name("em");
+    let rng_name: Vec<&str> = rng_name.iter().map(String::as_str).collect();
+    let fresh = |i: usize, told: usize| {
+        let i = i.to_string();
+        context.init(base, told, &["net", base.name(), start_name, &shared, &k, &i])
+    };
+    let nets = match (sharing, start) {
+        (Sharing::Conditional, _) => vec![fresh(0, classes)?],
+        (_, Some(Start::Scratch)) => (0..classes).map(|i| fresh(i, 0)).collect::<Result<_>>()?,
+        _ => vec![single.clone(); classes],
+    };
+    let annealed = matches!(start, Some(Start::Annealed | Start::Scratch));
+    let every = if annealed || matches!(base, BaseConfig::Linear(_)) { 1 } else { 2 };
+    let plan = Plan { rounds: epochs.div_ceil(every), epochs: every, schedule, annealed };
+    run(&context.field(), nets, labels, classes, &plan, &mut stream(context.config.seed, &rng_name))
+}

@@ -1,0 +1,223 @@
+//! One network and its optimiser, trained by mean squared error.
+
+use burn::module::Module;
+use burn::optim::{AdamWConfig, GradientsParams, ModuleOptimizer};
+use burn::tensor::{Device, Tensor};
+use rand::seq::SliceRandom;
+use serde::{Deserialize, Serialize};
+
+use super::Monitor;
+use crate::data::{Batcher, Target, Told};
+use crate::models::ridge::{PENALTIES, ridge};
+use crate::models::{LinearMap, Net, Network};
+use crate::nn::tensor;
+use crate::{Error, Result, Rng};
+
+/// How a network is trained.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Schedule {
+    /// Passes over the units, at most.
+    pub epochs: usize,
+    /// Units per step.
+    pub batch: usize,
+    /// Adam's step size, at its highest.
+    pub learning_rate: f64,
+    /// Whether the step size falls to zero along a cosine.
+    pub cosine: bool,
+    /// Decoupled weight decay.
+    pub weight_decay: f64,
+    /// Epochs without a better validation loss before training stops; none: never.
+    pub patience: Option<usize>,
+}
+
+impl Schedule {
+    /// The step size at `progress` in [0, 1].
+    pub(crate) fn rate(&self, progress: f64) -> f64 {
+        if !self.cosine {
+            return self.learning_rate;
+        }
+        let warm = 0.05;
+        let cosine = 0.5 * (1.0 + (std::f64::consts::PI * (progress - warm).max(0.0) / (1.0 - warm)).cos());
+        self.learning_rate * (progress / warm).min(1.0).max(0.02) * cosine.max(1e-3)
+    }
+}
+
+/// A network in training.
+pub(crate) struct Trainer {
+    net: Net,
+    optimizer: ModuleOptimizer,
+    device: Device,
+}
+
+impl Trainer {
+    /// Continue from `net`, on `device`.
+    pub fn new(net: Net, device: &Device, weight_decay: f64) -> Self {
+        let adam = AdamWConfig::new().with_epsilon(1e-8).with_weight_decay(weight_decay as f32);
+        Self { net: net.train(), optimizer: adam.init(), device: device.clone().autodiff() }
+    }
+
+    /// One pass over `rows` in random order; the mean loss of its steps.
+    pub fn epoch(
+        &mut self,
+        batcher: &Batcher<'_>,
+        rows: &[usize],
+        told: Told<'_>,
+        batch: usize,
+        rate: impl Fn(f64) -> f64,
+        rng: &mut Rng,
+    ) -> f64 {
+        let mut order = rows.to_vec();
+        order.shuffle(rng);
+        let (mut sum, steps) = (0.0, order.len().div_ceil(batch));
+        for (step, rows) in order.chunks(batch).enumerate() {
+            let rate = rate(step as f64 / steps as f64);
+            let output = self.net.forward(&batcher.input(rows, told, &self.device));
+            let loss = mean_square(output, &batcher.target(rows, &self.device));
+            sum += f64::from(loss.clone().into_scalar::<f32>()) * rows.len() as f64;
+            let gradients = GradientsParams::from_grads(loss.backward(), &self.net);
+            self.net = self.optimizer.step(rate, self.net.clone(), gradients);
+        }
+        sum / order.len() as f64
+    }
+
+    /// The network as it is now, for prediction.
+    pub fn net(&self) -> Net {
+        self.net.valid()
+    }
+}
+
+/// Mean over units and observed elements of (output - y)^2.
+fn mean_square(output: Tensor<2>, target: &Target) -> Tensor<1> {
+    let difference = output - target.y.clone();
+    match &target.observed {
+        None => difference.square().mean(),
+        Some(observed) => {
+            let count = observed.clone().sum().clamp_min(1.0);
+            (difference * observed.clone()).square().sum() / count
+        }
+    }
+}
+
+/// The mean squared error of `net` on `rows`.
+pub(crate) fn validate(net: &Net, batcher: &Batcher<'_>, rows: &[usize], told: Told<'_>, device: &Device) -> f64 {
+    let part = |rows: &[usize]| {
+        let output = net.forward(&batcher.input(rows, told, device));
+        let loss = mean_square(output, &batcher.target(rows, device));
+        f64::from(loss.into_scalar::<f32>()) * rows.len() as f64
+    };
+    rows.chunks(512).map(part).sum::<f64>() / rows.len() as f64
+}
+
+/// A trained network and how it came to be.
+#[derive(Clone, Debug)]
+pub(crate) struct Trained {
+    pub net: Net,
+    /// Best validation loss, or training loss where there is nothing to validate on.
+    pub loss: f64,
+    pub epochs: usize,
+}
+
+/// What a network is trained on.
+#[derive(Clone, Copy)]
+pub(crate) struct Task<'a> {
+    pub batcher: Batcher<'a>,
+    pub train: &'a [usize],
+    pub valid: &'a [usize],
+    pub told: Told<'a>,
+    pub device: &'a Device,
+}
+
+/// Train `net` to the best validation loss that `schedule` reaches; a linear map is solved for at once.
+pub(crate) fn train(net: Net, task: &Task<'_>, schedule: &Schedule, rng: &mut Rng, monitor: &dyn Monitor) -> Result<Trained> {
+    if let Net::Linear(map) = net {
+        return Ok(solve(map, task));
+    }
+    let mut trainer = Trainer::new(net, task.device, schedule.weight_decay);
+    let mut best = Trained { net: trainer.net(), loss: f64::INFINITY, epochs: 0 };
+    for epoch in 0..schedule.epochs {
+        if monitor.stopped() {
+            return Err(Error::Interrupted);
+        }
+        let rate = |part: f64| schedule.rate((epoch as f64 + part) / schedule.epochs as f64);
+        let mut loss = trainer.epoch(&task.batcher, task.train, task.told, schedule.batch, rate, rng);
+        if !task.valid.is_empty() {
+            loss = validate(&trainer.net(), &task.batcher, task.valid, task.told, task.device);
+        }
+        monitor.epoch(loss);
+        if loss < best.loss {
+            best = Trained { net: trainer.net(), loss, epochs: epoch + 1 };
+        } else if schedule.patience.is_some_and(|patience| epoch + 1 - best.epochs > patience) {
+            break;
+        }
+    }
+    if best.loss.is_finite() {
+        return Ok(best);
+    }
+    let problem = format!("the loss was not finite in any of {} epochs", schedule.epochs);
+    Err(Error::fit(problem, "lower the learning rate, or look for extreme values in x, t and y"))
+}
+
+/// Ridge regression with the penalty that held-out units prefer.
+fn solve(map: LinearMap, task: &Task<'_>) -> Trained {
+    let design = |rows: &[usize]| {
+        let design = LinearMap::design(&task.batcher.input(rows, task.told, task.device));
+        let width = design.dims()[1];
+        (design.into_data().try_into_vec::<f32>().expect("a design is f32"), width)
+    };
+    let (z, features) = design(task.train);
+    let y = task.batcher.outcomes(task.train);
+    let outputs = y.len() / task.train.len();
+    let solutions = ridge(&z, features, &y, outputs, &PENALTIES);
+    let build = |solution: &crate::models::ridge::Solution| {
+        let mut map = map.clone();
+        let weight = tensor(solution.weight.clone(), [features, outputs], task.device);
+        map.map.weight = map.map.weight.map(|_| weight);
+        let bias = tensor(solution.bias.clone(), [outputs], task.device);
+        map.map.bias = map.map.bias.map(|_| bias);
+        Net::Linear(map)
+    };
+    let rows = if task.valid.is_empty() { task.train } else { task.valid };
+    let score = |net: &Net| validate(net, &task.batcher, rows, task.told, task.device);
+    let scored = solutions.iter().map(build).map(|net| (score(&net), net));
+    let (loss, net) = scored.min_by(|a, b| a.0.total_cmp(&b.0)).expect("there are penalties");
+    Trained { net, loss, epochs: 1 }
+}
+
+#[cfg(test)]
+mod scratch {
+    use super::*;
+    use crate::models::*;
+    use crate::*;
+    use crate::data::Scaler;
+    #[test]
+    #[ignore]
+    fn bench() {
+        let n = 2048;
+        let v = |k: usize| (0..n * k).map(|i| ((i * 7919) % 1013) as f32 / 1013.0).collect::<Vec<_>>();
+        let data = Dataset::new(
+            Units::new("x", vec![2, 20], v(40)).unwrap(),
+            Units::new("t", vec![1], v(1)).unwrap(),
+            Units::new("y", vec![2, 20], v(40)).unwrap(),
+        ).unwrap();
+        let scaler = Scaler::fit(&data.all(), false);
+        let shapes = Shapes { x: vec![2, 20], t: 1, y: vec![2, 20], missing: false, classes: 0 };
+        let device = Device::flex();
+        let pool = super::super::pool::Pool::new(1).unwrap();
+        for hidden in [vec![256; 3], vec![128;3], vec![64;3]] {
+        for batch in [32, 64, 128, 256] {
+            let hidden = hidden.clone();
+            pool.map(vec![0], |_| {
+                let mut rng = stream(1, &["a"]);
+                let net = BaseConfig::Mlp(MlpConfig { hidden: hidden.clone(), ..Default::default() }).init(&shapes, &mut rng, &device).unwrap();
+                let b = Batcher { data: &data, scaler: &scaler, missing: false };
+                let mut tr = Trainer::new(net, &device, 1e-4);
+                let rows: Vec<usize> = (0..n).collect();
+                tr.epoch(&b, &rows, Told::Nothing, batch, |_| 1e-3, &mut rng);
+                let t0 = std::time::Instant::now();
+                for _ in 0..2 { tr.epoch(&b, &rows, Told::Nothing, batch, |_| 1e-3, &mut rng); }
+                println!("{:?} batch {batch}: {:.3} ms/step", hidden, t0.elapsed().as_secs_f64() * 1e3 / (2 * n / batch) as f64);
+            });
+        }}
+    }
+}

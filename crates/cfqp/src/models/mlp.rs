@@ -1,0 +1,103 @@
+//! A multilayer perceptron of (x, t).
+//!
+//! m(x, t) = h W_0 + sum_j t_j h W_j + sum_j t_j^2 h W_jj + b with h = swish layers of (x, features of t):
+//! a smooth curve in t whose coefficients depend on x, and on t where that is not enough.
+
+use burn::module::Module;
+use burn::tensor::{Device, Tensor};
+use serde::{Deserialize, Serialize};
+
+use super::{Input, Network, Shapes};
+use crate::nn::{Embedding, Linear, TreatmentEmbeddingConfig, swish};
+use crate::{Error, Result, Rng};
+
+/// Settings of an [`Mlp`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct MlpConfig {
+    /// Width of each hidden layer.
+    pub hidden: Vec<usize>,
+    /// Powers of t that multiply the last hidden layer: 0 for a plain perceptron.
+    pub degree: usize,
+    /// Features of the treatment at the input.
+    pub treatment: TreatmentEmbeddingConfig,
+}
+
+impl Default for MlpConfig {
+    fn default() -> Self {
+        Self { hidden: vec![256; 3], degree: 0, treatment: TreatmentEmbeddingConfig::SMOOTH }
+    }
+}
+
+impl MlpConfig {
+    /// Whether the settings can be used.
+    pub fn check(&self) -> Result<()> {
+        if self.hidden.is_empty() || self.hidden.contains(&0) {
+            let problem = format!("{:?} is not a list of layer widths", self.hidden);
+            return Err(Error::config("hidden", problem, "give at least one width, each at least 1"));
+        }
+        if self.degree > 2 {
+            let problem = format!("{} is more than 2", self.degree);
+            return Err(Error::config("degree", problem, "give 0, 1 or 2"));
+        }
+        Ok(())
+    }
+
+    /// A network with weights drawn from `rng`.
+    pub fn init(&self, shapes: &Shapes, rng: &mut Rng, device: &Device) -> Result<Mlp> {
+        self.check()?;
+        let treatment = self.treatment.init(shapes.t, rng, device);
+        let x: usize = shapes.x.iter().product();
+        let mut width = x * (1 + usize::from(shapes.missing)) + treatment.width() + shapes.classes;
+        let mut layers = Vec::with_capacity(self.hidden.len());
+        for &next in &self.hidden {
+            layers.push(Linear::init(width, next, rng, device));
+            width = next;
+        }
+        let outputs = shapes.y.iter().product();
+        let output = Linear::init(width * (1 + self.degree * shapes.t), outputs, rng, device);
+        Ok(Mlp { treatment, layers, output, degree: self.degree })
+    }
+}
+
+/// See the module.
+#[derive(Module, Debug)]
+pub struct Mlp {
+    treatment: Embedding,
+    layers: Vec<Linear>,
+    output: Linear,
+    degree: usize,
+}
+
+impl Network for Mlp {
+    fn forward(&self, input: &Input) -> Tensor<2> {
+        let mut parts = vec![input.x.clone()];
+        parts.extend(input.missing.clone());
+        parts.push(self.treatment.forward(input.t.clone()));
+        parts.extend(input.class.clone());
+        let mut h = Tensor::cat(parts, 1);
+        for layer in &self.layers {
+            h = swish(layer.forward(h));
+        }
+        self.output.forward(self.with_powers(h, &input.t))
+    }
+}
+
+impl Mlp {
+    /// h beside h t_j and h t_j^2, up to the degree.
+    fn with_powers(&self, h: Tensor<2>, t: &Tensor<2>) -> Tensor<2> {
+        if self.degree == 0 {
+            return h;
+        }
+        let mut parts = vec![h.clone()];
+        for j in 0..t.dims()[1] {
+            let t = t.clone().narrow(1, j, 1);
+            let mut power = h.clone();
+            for _ in 0..self.degree {
+                power = power * t.clone();
+                parts.push(power.clone());
+            }
+        }
+        Tensor::cat(parts, 1)
+    }
+}

@@ -1,0 +1,56 @@
+//! One of the base models.
+
+use burn::module::Module;
+use burn::tensor::{Device, Tensor};
+use serde::{Deserialize, Serialize};
+
+use super::linear::{LinearConfig, LinearMap};
+use super::mlp::{Mlp, MlpConfig};
+use super::{Input, Network, Shapes};
+use crate::{Result, Rng};
+
+/// Settings of a base model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "model")]
+pub enum BaseConfig {
+    /// A linear map, fitted in closed form.
+    Linear(LinearConfig),
+    /// A multilayer perceptron.
+    Mlp(MlpConfig),
+}
+
+impl BaseConfig {
+    /// What the model is called.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Linear(_) => "linear",
+            Self::Mlp(_) => "mlp",
+        }
+    }
+
+    /// A network with weights drawn from `rng`.
+    pub fn init(&self, shapes: &Shapes, rng: &mut Rng, device: &Device) -> Result<Net> {
+        Ok(match self {
+            Self::Linear(config) => Net::Linear(config.init(shapes, rng, device)?),
+            Self::Mlp(config) => Net::Mlp(config.init(shapes, rng, device)?),
+        })
+    }
+}
+
+/// A base model with its weights.
+#[derive(Module, Debug)]
+pub enum Net {
+    /// A linear map.
+    Linear(LinearMap),
+    /// A multilayer perceptron.
+    Mlp(Mlp),
+}
+
+impl Network for Net {
+    fn forward(&self, input: &Input) -> Tensor<2> {
+        match self {
+            Self::Linear(net) => net.forward(input),
+            Self::Mlp(net) => net.forward(input),
+        }
+    }
+}
