@@ -7,6 +7,7 @@ mod nn;
 mod rng;
 
 pub use data::{Dataset, Units, View};
+pub use data::{Idx, Mnist, MnistPart, read_idx};
 pub use error::{Error, Result};
 pub use models::{Input, Network, Shapes};
 pub use nn::*;
