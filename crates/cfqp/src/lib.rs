@@ -5,6 +5,7 @@ mod error;
 mod models;
 mod nn;
 mod rng;
+pub mod sim;
 
 pub use data::{Dataset, Units, View};
 pub use data::{Idx, Mnist, MnistPart, read_idx};
