@@ -18,8 +18,13 @@
 //! ```
 
 mod cardio;
+mod digits;
+mod glyphs;
+mod image;
 mod ode;
 mod oscillator;
+#[cfg(test)]
+mod tests;
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -32,6 +37,8 @@ use serde::{Deserialize, Serialize};
 use crate::{Dataset, Error, Result, Rng, Units, stream};
 
 pub use cardio::Cardio;
+pub use digits::{DigitSource, Digits};
+pub use image::{Interpolation, blur, rotate};
 pub use oscillator::Oscillator;
 
 /// How the noise enters the outcome.
