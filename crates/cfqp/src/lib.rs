@@ -7,8 +7,10 @@ mod error;
 mod models;
 mod nn;
 mod rng;
+pub mod sim;
 
 pub use data::{Dataset, Units, View};
+pub use data::{Idx, Mnist, MnistPart, read_idx};
 pub use error::{Error, Result};
 pub use models::{Input, Network, Shapes};
 pub use nn::*;

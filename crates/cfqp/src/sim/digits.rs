@@ -1,0 +1,251 @@
+//! Digits that are coloured by a hidden class and turned by the treatment.
+
+use rand::RngExt as _;
+use rand::seq::SliceRandom as _;
+use serde::{Deserialize, Serialize};
+
+use super::glyphs::{SIDE, draw_digit};
+use super::image::{Interpolation, blur, rotate};
+use super::{Draw, Noise, Simulated, Unit, check_sigma, draw_class, normal, simulate, uniform, unit_stream};
+use crate::{Error, Mnist, Result, Rng, stream};
+
+/// Blue, purple, red, teal, green, olive.
+const COLOURS: [[f32; 3]; 6] =
+    [[0.0, 0.0, 1.0], [0.5, 0.0, 0.5], [1.0, 0.0, 0.0], [0.0, 0.5, 0.5], [0.0, 1.0, 0.0], [0.5, 0.5, 0.0]];
+
+/// Coloured digits: the class is the colour, the treatment turns.
+///
+/// ```text
+/// T = U(0, 30) + 5 sigmoid((mean pixel - 33)/11)    degrees; pixels of 0..255
+/// P(z = label mod 6) = (1 - 1/6) class_correlation + 1/6, the rest even
+/// y = rotate(colour_z x, T)
+/// ```
+///
+/// Additive noise: N(0, sigma^2) on every pixel and channel of y; x has none. Non-additive: a 5 x 5 Gaussian
+/// blur before the rotation, its standard deviation U(0.1, 1) per unit. The noise of an outcome is the same
+/// under every treatment.
+///
+/// # Shapes
+/// x `[1, 28, 28]` in [0, 1], t `[1]`, y `[3, 28, 28]` (red, green, blue).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Digits {
+    /// How the noise enters.
+    pub noise: Noise,
+    /// Standard deviation of additive noise; 0.01 where none is given.
+    pub sigma: Option<f32>,
+    /// How far the label decides the class, from 0 (not at all) to 1 (it does).
+    pub class_correlation: f32,
+    /// All units are of class 0: there is nothing hidden to find.
+    pub single_class: bool,
+    /// How digits are turned: bilinear, so that the outcome is continuous in the treatment, or nearest, as the
+    /// published data are.
+    pub interpolation: Interpolation,
+}
+
+/// Where digits come from.
+#[derive(Clone, Copy, Debug)]
+pub enum DigitSource<'a> {
+    /// Drawn by strokes with random slant, width, scale and offset.
+    Drawn,
+    /// From MNIST, each image once, in an order drawn from the seed.
+    Mnist(&'a Mnist),
+}
+
+impl Digits {
+    /// Standard deviation of additive noise, given or not.
+    pub fn sigma(&self) -> f32 {
+        self.sigma.unwrap_or(0.01)
+    }
+
+    /// Whether the settings can be used.
+    pub fn check(&self) -> Result<()> {
+        if !(0.0..=1.0).contains(&self.class_correlation) {
+            let problem = format!("{} is not a strength", self.class_correlation);
+            return Err(Error::config("class_correlation", problem, "give a number from 0 to 1"));
+        }
+        if self.single_class && self.class_correlation > 0.0 {
+            let problem = "the only class cannot depend on the label";
+            return Err(Error::config("class_correlation", problem, "leave out this or `single_class`"));
+        }
+        if self.noise == Noise::NonAdditive && self.sigma.is_some() {
+            let problem = "non-additive digits are blurred by U(0.1, 1) pixels, whatever sigma is";
+            return Err(Error::config("sigma", problem, "leave sigma out, or take additive noise"));
+        }
+        check_sigma(self.sigma())
+    }
+
+    /// `n` units. Unit `i` depends on the settings, the source, `seed` and `i` alone. From MNIST at most as many
+    /// as it has images.
+    pub fn simulate(&self, source: DigitSource<'_>, n: usize, seed: u64) -> Result<Simulated> {
+        self.check()?;
+        let order = match source {
+            DigitSource::Drawn => Vec::new(),
+            DigitSource::Mnist(mnist) => order(mnist, n, seed)?,
+        };
+        simulate(n, &[1, SIDE, SIDE], &[3, SIDE, SIDE], |i| {
+            let (pixels, label) = match source {
+                DigitSource::Drawn => drawn(&mut stream(seed, &["digits", &i.to_string(), "image"])),
+                DigitSource::Mnist(mnist) => (mnist.image(order[i]).to_vec(), mnist.label(order[i])),
+            };
+            self.draw(pixels, label, &mut unit_stream(seed, "digits", i))
+        })
+    }
+
+    fn draw(&self, pixels: Vec<u8>, label: usize, rng: &mut Rng) -> Draw<Digit> {
+        let z = self.draw_colour(label, rng);
+        let offset = turn_offset(&pixels);
+        let t = (offset + uniform(rng, 0.0, 30.0)) as f32;
+        let t_new = (offset + uniform(rng, 0.0, 30.0)) as f32;
+        let sd = uniform(rng, 0.1, 1.0);
+        let (blur, sigma) = match self.noise {
+            Noise::Additive => (None, self.sigma()),
+            Noise::NonAdditive => (Some(sd), 0.0),
+        };
+        let x = grey(&pixels);
+        let unit = Digit { z, pixels, blur, sigma, noise: rng.clone(), interpolation: self.interpolation };
+        Draw { x, z, t, t_new, unit }
+    }
+
+    /// The label's colour with probability `class_correlation`, else any.
+    fn draw_colour(&self, label: usize, rng: &mut Rng) -> usize {
+        let z = draw_class(rng, COLOURS.len(), self.single_class);
+        let by_label = rng.random::<f64>() < f64::from(self.class_correlation);
+        if by_label { label % COLOURS.len() } else { z }
+    }
+}
+
+/// What a digit's outcome needs beside the treatment.
+#[derive(Debug)]
+struct Digit {
+    z: usize,
+    pixels: Vec<u8>,
+    blur: Option<f64>,
+    sigma: f32,
+    /// Where the additive noise starts: drawn again for each outcome, as it is thrice the size of the image.
+    noise: Rng,
+    interpolation: Interpolation,
+}
+
+impl Unit for Digit {
+    fn outcome(&self, t: f32) -> Vec<f32> {
+        let mut image = grey(&self.pixels);
+        if let Some(sd) = self.blur {
+            image = blur(&image, SIDE, sd);
+        }
+        // A colour only scales the channels: one rotation serves the three.
+        let turned = rotate(&image, SIDE, f64::from(t), self.interpolation);
+        let mut y: Vec<f32> =
+            COLOURS[self.z].iter().flat_map(|c| turned.iter().map(move |p| c * p)).collect();
+        if self.sigma > 0.0 {
+            let mut noise = self.noise.clone();
+            y.iter_mut().for_each(|y| *y += normal(&mut noise, self.sigma) as f32);
+        }
+        y
+    }
+}
+
+/// Which image each unit gets: all of them shuffled, so that unit `i` gets the same one whatever `n` is.
+fn order(mnist: &Mnist, n: usize, seed: u64) -> Result<Vec<usize>> {
+    if n > mnist.len() {
+        let problem = format!("{n} units asked for, but there are {} images", mnist.len());
+        return Err(Error::config("n", problem, "ask for fewer, or use drawn digits"));
+    }
+    let mut order: Vec<usize> = (0..mnist.len()).collect();
+    order.shuffle(&mut stream(seed, &["digits", "order"]));
+    Ok(order)
+}
+
+/// A drawn digit and its label.
+fn drawn(rng: &mut Rng) -> (Vec<u8>, usize) {
+    let label = rng.random_range(0..10);
+    (draw_digit(label, rng), label)
+}
+
+/// Pixels in [0, 1].
+fn grey(pixels: &[u8]) -> Vec<f32> {
+    pixels.iter().map(|&pixel| f32::from(pixel) / 255.0).collect()
+}
+
+/// 5 sigmoid((mean pixel - 33)/11): bold digits are turned further.
+fn turn_offset(pixels: &[u8]) -> f64 {
+    let mean = pixels.iter().map(|&pixel| f64::from(pixel)).sum::<f64>() / pixels.len() as f64;
+    5.0 / (1.0 + (-(mean - 33.0) / 11.0).exp())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const N: usize = 3000;
+
+    /// How many of the drawn units have the colour of their label.
+    fn agreement(class_correlation: f32) -> f64 {
+        let config = Digits { class_correlation, ..Default::default() };
+        let agrees = |i: &usize| {
+            let label = i % 10;
+            let mut rng = unit_stream(1, "colour", *i);
+            config.draw_colour(label, &mut rng) == label % COLOURS.len()
+        };
+        (0..N).filter(agrees).count() as f64 / N as f64
+    }
+
+    #[test]
+    fn the_label_decides_the_class_as_far_as_it_is_told_to() {
+        for rho in [0.0, 0.5, 1.0] {
+            let expected = (1.0 - 1.0 / 6.0) * f64::from(rho) + 1.0 / 6.0;
+            let seen = agreement(rho);
+            assert!((seen - expected).abs() < 0.03, "{rho}: {seen} for {expected}");
+        }
+    }
+
+    #[test]
+    fn an_outcome_at_no_turn_is_the_coloured_digit() {
+        let config = Digits { sigma: Some(0.0), ..Default::default() };
+        let simulated = config.simulate(DigitSource::Drawn, 30, 2).unwrap();
+        for (i, &z) in simulated.truth.z.iter().enumerate() {
+            let y = simulated.outcome(i, &[0.0]);
+            for (channel, colour) in y.chunks(SIDE * SIDE).zip(COLOURS[z]) {
+                let expected: Vec<f32> = simulated.data.x().row(i).iter().map(|x| colour * x).collect();
+                assert_eq!(channel, expected);
+            }
+        }
+    }
+
+    #[test]
+    fn a_blur_keeps_the_ink() {
+        let config = Digits { noise: Noise::NonAdditive, single_class: true, ..Default::default() };
+        let simulated = config.simulate(DigitSource::Drawn, 20, 2).unwrap();
+        for i in 0..20 {
+            let (x, y) = (simulated.data.x().row(i), simulated.outcome(i, &[0.0]));
+            let (ink, blurred): (f32, f32) = (x.iter().sum(), y.iter().sum());
+            assert!((ink - blurred).abs() < 0.01 * ink);
+        }
+    }
+
+    #[test]
+    fn settings_that_do_nothing_are_refused() {
+        let blurred = Digits { noise: Noise::NonAdditive, sigma: Some(0.05), ..Default::default() };
+        assert!(blurred.check().unwrap_err().to_string().starts_with("sigma: "));
+        let correlated = Digits { class_correlation: 1.5, ..Default::default() };
+        assert!(correlated.check().unwrap_err().to_string().starts_with("class_correlation: "));
+        let one = Digits { class_correlation: 0.5, single_class: true, ..Default::default() };
+        assert!(one.check().is_err());
+    }
+
+    #[test]
+    fn real_digits_are_used_once_each() {
+        let Some(folder) = std::env::var_os("CFQP_MNIST") else {
+            eprintln!("skipped: set CFQP_MNIST to a folder with the files of MNIST");
+            return;
+        };
+        let mnist = Mnist::load(folder.as_ref(), crate::MnistPart::Train).unwrap();
+        assert_eq!(mnist.len(), 60_000);
+        let simulated = Digits::default().simulate(DigitSource::Mnist(&mnist), 500, 1).unwrap();
+        let mut rows: Vec<_> = (0..500).map(|i| simulated.data.x().row(i)).collect();
+        rows.sort_by(|a, b| a.partial_cmp(b).unwrap());
+        rows.dedup();
+        assert_eq!(rows.len(), 500);
+        assert!(Digits::default().simulate(DigitSource::Mnist(&mnist), 60_001, 1).is_err());
+    }
+}
