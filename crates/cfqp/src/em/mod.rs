@@ -8,6 +8,8 @@ mod run;
 mod scales;
 mod split;
 mod trainer;
+#[cfg(test)]
+mod scratch;
 
 pub use prior::Prior;
 pub use scales::Scales;
