@@ -3,13 +3,21 @@
 //! Initial weights are drawn from the library's own generator, in order: Burn's is one for the whole process,
 //! and under threads a seed would mean nothing.
 
+mod attention;
+mod dropout;
 mod embedding;
+mod layer_norm;
 mod linear;
 mod weights;
 
+pub use attention::Attention;
 pub use embedding::{Embedding, TreatmentEmbedding, TreatmentEmbeddingConfig};
+pub use layer_norm::LayerNorm;
 pub use linear::Linear;
 pub use weights::{Weight, load_weights, save_weights};
+
+pub(crate) use attention::Sequences;
+pub(crate) use dropout::Dropout;
 
 use burn::tensor::{Tensor, TensorData, activation};
 

@@ -1,0 +1,68 @@
+//! x * mask, mask = 1/(1 - p) with probability 1 - p and else 0
+//!
+//! The masks come from the library's own generator. Burn's is one for the whole process: under threads the same
+//! seed would give other masks each time.
+
+use burn::tensor::Tensor;
+use rand::Rng as _;
+
+use super::tensor;
+use crate::{Rng, stream};
+
+/// One forward pass's dropout: every call of [`Dropout::apply`] draws the next mask of the pass's stream.
+pub(crate) struct Dropout {
+    /// None in evaluation.
+    rng: Option<Rng>,
+    /// A value is dropped where 16 random bits fall below this.
+    threshold: u16,
+}
+
+impl Dropout {
+    /// Dropout of `rate` in [0, 1) with the masks of `seed`; without a seed, none.
+    pub(crate) fn new(rate: f32, seed: Option<u64>) -> Self {
+        let threshold = (rate * 65536.0).round() as u16;
+        let seed = seed.filter(|_| threshold > 0);
+        Self { rng: seed.map(|seed| stream(seed, &["dropout"])), threshold }
+    }
+
+    /// x with some of its values dropped and the others scaled up, so that its mean stays.
+    pub(crate) fn apply<const D: usize>(&mut self, x: Tensor<D>) -> Tensor<D> {
+        let Some(rng) = &mut self.rng else { return x };
+        let (shape, device) = (x.dims(), x.device());
+        let mut bytes = vec![0; 2 * shape.iter().product::<usize>()];
+        rng.fill_bytes(&mut bytes);
+        let kept = 65536.0 / (65536.0 - f32::from(self.threshold));
+        let keep = |pair: &[u8; 2]| if u16::from_le_bytes(*pair) < self.threshold { 0.0 } else { kept };
+        x * tensor(bytes.as_chunks().0.iter().map(keep).collect(), shape, &device)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use burn::tensor::Device;
+
+    fn masks(seed: Option<u64>) -> Vec<f32> {
+        let mut dropout = Dropout::new(0.1, seed);
+        let ones = Tensor::<2>::ones([100, 200], &Device::flex());
+        let (first, second) = (dropout.apply(ones.clone()), dropout.apply(ones));
+        Tensor::cat(vec![first, second], 0).into_data().try_into_vec().unwrap()
+    }
+
+    #[test]
+    fn a_seed_fixes_the_masks_and_none_drops_nothing() {
+        assert!(masks(None).iter().all(|&v| v == 1.0));
+        let drawn = masks(Some(3));
+        assert_eq!(drawn, masks(Some(3)));
+        assert_ne!(drawn, masks(Some(4)));
+        assert_ne!(drawn[..20_000], drawn[20_000..]);
+    }
+
+    #[test]
+    fn a_tenth_is_dropped_and_the_mean_stays() {
+        let drawn = masks(Some(5));
+        let (n, dropped) = (drawn.len() as f32, drawn.iter().filter(|&&v| v == 0.0).count() as f32);
+        assert!((dropped / n - 0.1).abs() < 0.006, "{dropped} of {n}");
+        assert!((drawn.iter().sum::<f32>() / n - 1.0).abs() < 0.006);
+    }
+}
