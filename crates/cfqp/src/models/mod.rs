@@ -1,5 +1,12 @@
 //! Base models m(x, t) of one class's mean outcome, or, told the class, of all classes'.
 
+mod transformer;
+
+#[cfg(test)]
+mod contract;
+
+pub use transformer::{Transformer, TransformerConfig};
+
 use burn::module::Module;
 use burn::tensor::Tensor;
 
@@ -14,6 +21,9 @@ pub struct Input {
     pub t: Tensor<2>,
     /// The class, one-hot `[n, classes]`, for a network that serves all classes.
     pub class: Option<Tensor<2>>,
+    /// The seed of this batch's dropout masks in training, None in evaluation. A network that drops nothing
+    /// ignores it. The seed alone fixes the masks, whatever runs beside it: give every batch its own.
+    pub dropout: Option<u64>,
 }
 
 /// The shapes that a network is made for.
