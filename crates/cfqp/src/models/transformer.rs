@@ -138,7 +138,7 @@ pub struct Transformer {
 impl Network for Transformer {
     fn forward(&self, input: &Input) -> Tensor<2> {
         let n = input.x.dims()[0];
-        let seq = Sequences { n, steps: self.x_steps + self.y_steps };
+        let seq = Sequences { n, steps: self.x_steps + self.y_steps, causal: self.x_steps };
         let answers = self.x_steps - 1..seq.steps - 1;
         let mut dropout = Dropout::new(self.dropout, input.dropout);
         let mut h = self.input.forward(self.sequence(input));
@@ -146,8 +146,7 @@ impl Network for Transformer {
             // Nothing looks at the last layer but the answers.
             let last = i + 1 == self.layers.len();
             let read = if last { answers.clone() } else { 0..seq.steps };
-            let bias = attention_bias(self.x_steps, seq.steps, &read, &h.device());
-            h = layer.forward(h, seq, &read, bias, &mut dropout);
+            h = layer.forward(h, seq, &read, &mut dropout);
         }
         let y = self.output.forward(h);
         let channels = y.dims()[1];
@@ -189,16 +188,6 @@ fn positions(steps: usize, device: &Device) -> Tensor<3> {
     tensor((0..steps).flat_map(row).collect(), [1, steps, 2 * TIMESCALES], device)
 }
 
-/// 0 where a step of `read` may attend to a step, far below every score where it may not.
-///
-/// # Shapes
-/// `[1, 1, read, steps]`
-fn attention_bias(x_steps: usize, steps: usize, read: &Range<usize>, device: &Device) -> Tensor<4> {
-    let bias = |from: usize, to: usize| if from >= x_steps || to <= from { 0.0 } else { -1e9 };
-    let values = read.clone().flat_map(|from| (0..steps).map(move |to| bias(from, to))).collect();
-    tensor(values, [1, 1, read.len(), steps], device)
-}
-
 /// One layer.
 #[derive(Module, Debug)]
 struct Layer {
@@ -224,16 +213,9 @@ impl Layer {
     }
 
     /// # Shapes
-    /// x `[n steps, width]`, bias `[1, 1, read, steps]`, to `[n read, width]`
-    fn forward(
-        &self,
-        x: Tensor<2>,
-        seq: Sequences,
-        read: &Range<usize>,
-        bias: Tensor<4>,
-        dropout: &mut Dropout,
-    ) -> Tensor<2> {
-        let attended = self.attention.forward(self.embed.forward(x.clone()), seq, read, bias, dropout);
+    /// x `[n steps, width]` to `[n read, width]`
+    fn forward(&self, x: Tensor<2>, seq: Sequences, read: &Range<usize>, dropout: &mut Dropout) -> Tensor<2> {
+        let attended = self.attention.forward(self.embed.forward(x.clone()), seq, read, dropout);
         let h = self.norm1.forward(seq.rows(x, read) + dropout.apply(attended));
         let hidden = dropout.apply(relu(self.wide.forward(h.clone())));
         let mapped = dropout.apply(self.narrow.forward(hidden));

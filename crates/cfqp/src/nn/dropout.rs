@@ -25,15 +25,46 @@ impl Dropout {
         Self { rng: seed.map(|seed| stream(seed, &["dropout"])), threshold }
     }
 
+    /// The next mask, for `len` values; None in evaluation.
+    pub(crate) fn mask(&mut self, len: usize) -> Option<Mask> {
+        let rng = self.rng.as_mut()?;
+        let mut bits = vec![[0; 2]; len];
+        rng.fill_bytes(bits.as_flattened_mut());
+        Some(Mask { bits, threshold: self.threshold })
+    }
+
     /// x with some of its values dropped and the others scaled up, so that its mean stays.
     pub(crate) fn apply<const D: usize>(&mut self, x: Tensor<D>) -> Tensor<D> {
-        let Some(rng) = &mut self.rng else { return x };
-        let (shape, device) = (x.dims(), x.device());
-        let mut bytes = vec![0; 2 * shape.iter().product::<usize>()];
-        rng.fill_bytes(&mut bytes);
+        let mask = self.mask(x.shape().num_elements());
+        masked(x, mask.as_ref())
+    }
+}
+
+/// x * mask
+pub(crate) fn masked<const D: usize>(x: Tensor<D>, mask: Option<&Mask>) -> Tensor<D> {
+    let Some(mask) = mask else { return x };
+    let (shape, device) = (x.dims(), x.device());
+    let mut factors = vec![1.0; mask.bits.len()];
+    mask.multiply(0, &mut factors);
+    x * tensor(factors, shape, &device)
+}
+
+/// Which values are dropped.
+#[derive(Clone, Debug)]
+pub(crate) struct Mask {
+    /// 16 random bits per value.
+    bits: Vec<[u8; 2]>,
+    threshold: u16,
+}
+
+impl Mask {
+    /// Multiply `values` by the mask's elements from `start` on.
+    #[inline(always)]
+    pub(crate) fn multiply(&self, start: usize, values: &mut [f32]) {
         let kept = 65536.0 / (65536.0 - f32::from(self.threshold));
-        let keep = |pair: &[u8; 2]| if u16::from_le_bytes(*pair) < self.threshold { 0.0 } else { kept };
-        x * tensor(bytes.as_chunks().0.iter().map(keep).collect(), shape, &device)
+        for (value, bits) in values.iter_mut().zip(&self.bits[start..]) {
+            *value *= if u16::from_le_bytes(*bits) < self.threshold { 0.0 } else { kept };
+        }
     }
 }
 

@@ -6,8 +6,10 @@
 mod attention;
 mod dropout;
 mod embedding;
+mod flex;
 mod layer_norm;
 mod linear;
+mod simd;
 mod weights;
 
 pub use attention::Attention;
