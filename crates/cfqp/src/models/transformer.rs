@@ -16,12 +16,13 @@ mod tests;
 use std::ops::Range;
 
 use burn::module::Module;
-use burn::tensor::{Device, Tensor, activation::relu};
+use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::{Input, Network, Shapes};
 use crate::nn::{
-    Attention, Dropout, LayerNorm, Linear, Sequences, TreatmentEmbedding, TreatmentEmbeddingConfig, tensor,
+    Attention, Dropout, LayerNorm, Linear, Sequences, TreatmentEmbedding, TreatmentEmbeddingConfig,
+    linear_relu, tensor,
 };
 use crate::{Error, Result, Rng};
 
@@ -216,9 +217,8 @@ impl Layer {
     /// x `[n steps, width]` to `[n read, width]`
     fn forward(&self, x: Tensor<2>, seq: Sequences, read: &Range<usize>, dropout: &mut Dropout) -> Tensor<2> {
         let attended = self.attention.forward(self.embed.forward(x.clone()), seq, read, dropout);
-        let h = self.norm1.forward(seq.rows(x, read) + dropout.apply(attended));
-        let hidden = dropout.apply(relu(self.wide.forward(h.clone())));
-        let mapped = dropout.apply(self.narrow.forward(hidden));
-        self.norm2.forward(h + mapped)
+        let h = self.norm1.add(seq.rows(x, read), attended, dropout);
+        let hidden = linear_relu(h.clone(), &self.wide, dropout);
+        self.norm2.add(h, self.narrow.forward(hidden), dropout)
     }
 }

@@ -58,10 +58,16 @@ pub(crate) struct Mask {
 }
 
 impl Mask {
+    /// 1/(1 - p), what a value that is kept is multiplied by.
+    #[inline(always)]
+    pub(crate) fn kept(&self) -> f32 {
+        65536.0 / (65536.0 - f32::from(self.threshold))
+    }
+
     /// Multiply `values` by the mask's elements from `start` on.
     #[inline(always)]
     pub(crate) fn multiply(&self, start: usize, values: &mut [f32]) {
-        let kept = 65536.0 / (65536.0 - f32::from(self.threshold));
+        let kept = self.kept();
         for (value, bits) in values.iter_mut().zip(&self.bits[start..]) {
             *value *= if u16::from_le_bytes(*bits) < self.threshold { 0.0 } else { kept };
         }

@@ -9,6 +9,7 @@ mod embedding;
 mod flex;
 mod layer_norm;
 mod linear;
+mod relu;
 mod simd;
 mod weights;
 
@@ -20,6 +21,7 @@ pub use weights::{Weight, load_weights, save_weights};
 
 pub(crate) use attention::Sequences;
 pub(crate) use dropout::Dropout;
+pub(crate) use relu::linear_relu;
 
 use burn::tensor::{Tensor, TensorData, activation};
 

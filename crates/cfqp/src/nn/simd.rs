@@ -63,21 +63,24 @@ pub(crate) fn add_scaled(y: &mut [f32], a: f32, x: &[f32]) {
     }
 }
 
-/// sum of a b; of a length that [`LANES`] divides.
+/// sum of a b
 #[inline(always)]
 pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
+    let ((a, a_rest), (b, b_rest)) = (a.as_chunks(), b.as_chunks());
     let mut lanes = [0.0; LANES];
-    for (a, b) in a.as_chunks().0.iter().zip(b.as_chunks().0) {
+    for (a, b) in a.iter().zip(b) {
         lanes = zip(&lanes, &zip(a, b, |a, b| a * b), |sum, product| sum + product);
     }
-    fold(lanes, |a, b| a + b)
+    let rest: f32 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
+    fold(lanes, |a, b| a + b) + rest
 }
 
-/// sum of x; of a length that [`LANES`] divides.
+/// sum of x
 #[inline(always)]
 pub(crate) fn sum(x: &[f32]) -> f32 {
-    let lanes = x.as_chunks().0.iter().fold([0.0; LANES], |lanes, x| zip(&lanes, x, |a, b| a + b));
-    fold(lanes, |a, b| a + b)
+    let (x, rest) = x.as_chunks();
+    let lanes = x.iter().fold([0.0; LANES], |lanes, x| zip(&lanes, x, |a, b| a + b));
+    fold(lanes, |a, b| a + b) + rest.iter().sum::<f32>()
 }
 
 /// The largest element; of a length that [`LANES`] divides.

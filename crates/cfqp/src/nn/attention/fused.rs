@@ -53,7 +53,10 @@ impl Task {
         units.enumerate().for_each_init(
             || Scratch::new(&self.plan),
             |scratch, (i, (out, projected))| {
-                wide(#[inline(always)] || kernel::forward(&self.plan, projected, self.mask(i), out, scratch));
+                wide(
+                    #[inline(always)]
+                    || kernel::forward(&self.plan, projected, self.mask(i), out, scratch),
+                );
             },
         );
         from_floats(out, &[seq.n * read, width])
@@ -68,7 +71,10 @@ impl Task {
             || Scratch::new(&self.plan),
             |scratch, (i, ((d_projected, projected), d_out))| {
                 let mask = self.mask(i);
-                wide(#[inline(always)] || kernel::backward(&self.plan, projected, mask, d_out, d_projected, scratch));
+                wide(
+                    #[inline(always)]
+                    || kernel::backward(&self.plan, projected, mask, d_out, d_projected, scratch),
+                );
             },
         );
         from_floats(d_projected, &[seq.n * seq.steps, 3 * width])
