@@ -14,7 +14,7 @@ use rayon::prelude::*;
 
 use super::Linear;
 use super::dropout::{Dropout, Mask, masked};
-use super::flex::{PART, add_columns, floats, from_floats};
+use super::flex::{PART, add_columns, floats, from_floats, whole};
 use super::simd::wide;
 
 /// relu(x W + b) m
@@ -52,8 +52,8 @@ pub trait ReluOps: Backend {
 }
 
 /// In place, where nothing else holds z.
-fn forward(z: &FlexTensor, bias: &FlexTensor, mask: Option<&Mask>) -> FlexTensor {
-    let (mut y, bias) = (z.to_contiguous(), bias.to_contiguous());
+fn forward(z: FlexTensor, bias: &FlexTensor, mask: Option<&Mask>) -> FlexTensor {
+    let (mut y, bias) = (whole(z), bias.to_contiguous());
     let bias = floats(&bias);
     let parts = y.storage_mut::<f32>().par_chunks_mut(PART * bias.len());
     parts.enumerate().for_each(|(i, y)| {
@@ -101,7 +101,7 @@ fn backward(y: &FlexTensor, dy: &FlexTensor, kept: f32) -> [FlexTensor; 2] {
 
 impl ReluOps for Flex {
     fn bias_relu(z: FloatTensor<Self>, bias: FloatTensor<Self>, drop: Drop) -> FloatTensor<Self> {
-        forward(&z, &bias, drop.0.as_deref())
+        forward(z, &bias, drop.0.as_deref())
     }
 }
 

@@ -55,7 +55,7 @@ pub(crate) fn zip(a: &Lanes, b: &Lanes, f: impl Fn(f32, f32) -> f32) -> Lanes {
     )
 }
 
-/// y += a x; of a length that [`LANES`] divides.
+/// y += a x, for the whole sets of lanes of the shorter one.
 #[inline(always)]
 pub(crate) fn add_scaled(y: &mut [f32], a: f32, x: &[f32]) {
     for (y, x) in y.as_chunks_mut().0.iter_mut().zip(x.as_chunks().0) {
@@ -120,7 +120,9 @@ mod tests {
         assert_eq!(wide(|| dot(&a, &a)), a.iter().map(|v| v * v).sum::<f32>());
         assert_eq!(wide(|| largest(&a)), 6.0);
         let mut y = a.clone();
-        wide(|| add_scaled(&mut y, -2.0, &a));
-        assert!(y.iter().zip(&a).all(|(y, a)| *y == -a));
+        wide(|| add_scaled(&mut y, -2.0, &a[..37]));
+        assert!((0..48).all(|i| y[i] == if i < 32 { -a[i] } else { a[i] }));
+        assert_eq!(wide(|| sum(&a[..37])), a[..37].iter().sum::<f32>());
+        assert_eq!(wide(|| dot(&a[..37], &a[..37])), a[..37].iter().map(|v| v * v).sum::<f32>());
     }
 }

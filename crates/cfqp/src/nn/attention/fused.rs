@@ -12,7 +12,7 @@ use burn::tensor::Tensor;
 use burn_flex::FlexTensor;
 use rayon::prelude::*;
 
-use super::kernel::{self, Scratch};
+use super::kernel::{self, Scratch, UnitMask};
 use super::{Mask, Plan};
 use crate::nn::flex::{floats, from_floats};
 use crate::nn::simd::wide;
@@ -39,7 +39,7 @@ pub(super) fn attend(projected: Tensor<2>, task: Task) -> Tensor<2> {
 
 impl Task {
     /// This unit's part of the mask.
-    fn mask(&self, unit: usize) -> Option<(&Mask, usize)> {
+    fn mask(&self, unit: usize) -> UnitMask<'_> {
         let weights = self.plan.heads * self.plan.read * self.plan.seq.steps;
         self.mask.as_deref().map(|mask| (mask, unit * weights))
     }

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! p is computed anew in the backward pass: that is cheaper than keeping it. Keys and values are held turned,
-//! `[depth, steps]` with the steps filled up to whole lanes, so that every loop runs along the steps.
+//! `[depth, steps]` with the steps filled up to whole lanes, so that every loop runs along the steps; lanes
+//! wholly out of a step's reach are left out.
 
 use super::{Mask, Plan};
 use crate::nn::simd::{LANES, add_scaled, dot, exp, largest, sum};
@@ -83,24 +84,45 @@ impl Scratch {
         self.values.load(plan, projected, 2 * plan.width() + head * plan.depth);
     }
 
-    /// The query, over sqrt(depth), and p, whole and with the mask, of the `r`-th step that is read.
+    /// The query, over sqrt(depth), and p, whole and with the mask, of the `r`-th step that is read. How much of p
+    /// counts: the lanes in the step's reach.
     #[inline(always)]
-    fn weigh(&mut self, plan: &Plan, projected: &[f32], head: usize, r: usize, mask: Option<(&Mask, usize)>) {
+    fn weigh(&mut self, plan: &Plan, projected: &[f32], head: usize, r: usize, mask: StepMask<'_>) -> usize {
         let step = plan.start + r;
-        let scale = plan.scale();
         let from = step * 3 * plan.width() + head * plan.depth;
-        for (query, value) in self.query.iter_mut().zip(&projected[from..from + plan.depth]) {
-            *query = value * scale;
-        }
-        self.p.fill(0.0);
+        let query = self.query.iter_mut().zip(&projected[from..][..plan.depth]);
+        query.for_each(|(query, value)| *query = value * plan.scale());
+        let reach = plan.seq.reach(step);
+        let len = reach.next_multiple_of(LANES);
+        let (p, dropped) = (&mut self.p[..len], &mut self.dropped[..len]);
+        p.fill(0.0);
         for (q, keys) in self.query.iter().zip(self.keys.rows()) {
-            add_scaled(&mut self.p, *q, keys);
+            add_scaled(p, *q, keys);
         }
-        softmax(&mut self.p, plan.seq.reach(step));
-        self.dropped.copy_from_slice(&self.p);
-        if let Some((mask, start)) = mask {
-            let steps = plan.seq.steps;
-            mask.multiply(start + (head * plan.read + r) * steps, &mut self.dropped[..steps]);
+        softmax(p, reach);
+        dropped.copy_from_slice(p);
+        mask.multiply(&mut dropped[..reach]);
+        len
+    }
+}
+
+/// The mask of all units, `[n, heads, read, steps]`, and where this unit's part begins.
+pub(super) type UnitMask<'a> = Option<(&'a Mask, usize)>;
+
+/// The mask of one step's weights.
+#[derive(Clone, Copy)]
+struct StepMask<'a>(UnitMask<'a>);
+
+impl<'a> StepMask<'a> {
+    #[inline(always)]
+    fn new(plan: &Plan, unit: UnitMask<'a>, head: usize, r: usize) -> Self {
+        Self(unit.map(|(mask, start)| (mask, start + (head * plan.read + r) * plan.seq.steps)))
+    }
+
+    #[inline(always)]
+    fn multiply(self, weights: &mut [f32]) {
+        if let Some((mask, start)) = self.0 {
+            mask.multiply(start, weights);
         }
     }
 }
@@ -116,23 +138,22 @@ fn softmax(p: &mut [f32], reach: usize) {
     p.iter_mut().for_each(|p| *p *= share);
 }
 
-/// One unit: projections `[steps, 3 width]` to what is gathered, `[read, width]`. The mask is one of all units,
-/// `[n, heads, read, steps]`; this unit's part begins where the pair says.
+/// One unit: projections `[steps, 3 width]` to what is gathered, `[read, width]`.
 #[inline(always)]
 pub(super) fn forward(
     plan: &Plan,
     projected: &[f32],
-    mask: Option<(&Mask, usize)>,
+    mask: UnitMask<'_>,
     out: &mut [f32],
     scratch: &mut Scratch,
 ) {
     for head in 0..plan.heads {
         scratch.load(plan, projected, head);
         for r in 0..plan.read {
-            scratch.weigh(plan, projected, head, r, mask);
+            let len = scratch.weigh(plan, projected, head, r, StepMask::new(plan, mask, head, r));
             let out = &mut out[r * plan.width() + head * plan.depth..][..plan.depth];
             for (out, values) in out.iter_mut().zip(scratch.values.rows()) {
-                *out = dot(&scratch.dropped, values);
+                *out = dot(&scratch.dropped[..len], &values[..len]);
             }
         }
     }
@@ -143,7 +164,7 @@ pub(super) fn forward(
 pub(super) fn backward(
     plan: &Plan,
     projected: &[f32],
-    mask: Option<(&Mask, usize)>,
+    mask: UnitMask<'_>,
     d_out: &[f32],
     d_projected: &mut [f32],
     scratch: &mut Scratch,
@@ -155,20 +176,15 @@ pub(super) fn backward(
         scratch.d_keys.data.fill(0.0);
         scratch.d_values.data.fill(0.0);
         for r in 0..plan.read {
-            scratch.weigh(plan, projected, head, r, mask);
-            let d_out = &d_out[r * width + column..][..plan.depth];
-            score_gradient(
-                plan,
-                scratch,
-                d_out,
-                mask.map(|(m, s)| (m, s + (head * plan.read + r) * plan.seq.steps)),
-            );
+            let mask = StepMask::new(plan, mask, head, r);
+            let len = scratch.weigh(plan, projected, head, r, mask);
+            score_gradient(scratch, len, &d_out[r * width + column..][..plan.depth], mask);
             let d_query = &mut d_projected[(plan.start + r) * 3 * width + column..][..plan.depth];
             for (d_query, keys) in d_query.iter_mut().zip(scratch.keys.rows()) {
-                *d_query = plan.scale() * dot(&scratch.ds, keys);
+                *d_query = plan.scale() * dot(&scratch.ds[..len], &keys[..len]);
             }
             for (q, d_keys) in scratch.query.iter().zip(scratch.d_keys.rows_mut()) {
-                add_scaled(d_keys, *q, &scratch.ds);
+                add_scaled(d_keys, *q, &scratch.ds[..len]);
             }
         }
         scratch.d_keys.store(plan, d_projected, width + column);
@@ -176,18 +192,17 @@ pub(super) fn backward(
     }
 }
 
-/// ds of one step that is read, and its part of dv; the mask begins at this step's weights.
+/// ds of one step that is read, and its part of dv.
 #[inline(always)]
-fn score_gradient(plan: &Plan, scratch: &mut Scratch, d_out: &[f32], mask: Option<(&Mask, usize)>) {
+fn score_gradient(scratch: &mut Scratch, len: usize, d_out: &[f32], mask: StepMask<'_>) {
     let Scratch { values, d_values, p, dropped, ds, .. } = scratch;
+    let (p, dropped, ds) = (&p[..len], &dropped[..len], &mut ds[..len]);
     ds.fill(0.0);
     for ((d, values), d_values) in d_out.iter().zip(values.rows()).zip(d_values.rows_mut()) {
         add_scaled(ds, *d, values);
         add_scaled(d_values, *d, dropped);
     }
-    if let Some((mask, start)) = mask {
-        mask.multiply(start, &mut ds[..plan.seq.steps]);
-    }
+    mask.multiply(ds);
     let mean = dot(p, ds);
-    ds.iter_mut().zip(p).for_each(|(ds, p)| *ds = *p * (*ds - mean));
+    ds.iter_mut().zip(p).for_each(|(ds, p)| *ds = p * (*ds - mean));
 }

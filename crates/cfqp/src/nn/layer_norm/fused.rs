@@ -19,7 +19,7 @@ use burn_flex::FlexTensor;
 use rayon::prelude::*;
 
 use super::{EPSILON, Mask};
-use crate::nn::flex::{PART, add_columns, floats, from_floats};
+use crate::nn::flex::{PART, add_columns, floats, from_floats, whole};
 use crate::nn::simd::{dot, sum, wide};
 
 /// What the operation is told beside its tensors.
@@ -71,7 +71,7 @@ fn forward(
     bias: &FlexTensor,
     drop: Drop,
 ) -> (FlexTensor, State) {
-    let (mut y, gain, bias) = (a.to_contiguous(), gain.to_contiguous(), bias.to_contiguous());
+    let (mut y, gain, bias) = (whole(a), gain.to_contiguous(), bias.to_contiguous());
     let shape = y.layout().shape().to_vec();
     let (n, width) = (shape[0], shape[1]);
     let (mut normal, mut rate) = (vec![0.0; n * width], vec![0.0; n]);
