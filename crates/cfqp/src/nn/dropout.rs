@@ -9,7 +9,7 @@ use rand::Rng as _;
 use super::tensor;
 use crate::{Rng, stream};
 
-/// One forward pass's dropout: every call of [`Dropout::apply`] draws the next mask of the pass's stream.
+/// One forward pass's dropout: every call of [`Dropout::mask`] draws the next mask of the pass's stream.
 pub(crate) struct Dropout {
     /// None in evaluation.
     rng: Option<Rng>,
@@ -32,15 +32,9 @@ impl Dropout {
         rng.fill_bytes(bits.as_flattened_mut());
         Some(Mask { bits, threshold: self.threshold })
     }
-
-    /// x with some of its values dropped and the others scaled up, so that its mean stays.
-    pub(crate) fn apply<const D: usize>(&mut self, x: Tensor<D>) -> Tensor<D> {
-        let mask = self.mask(x.shape().num_elements());
-        masked(x, mask.as_ref())
-    }
 }
 
-/// x * mask
+/// x with the mask's values dropped and the others scaled up, so that its mean stays.
 pub(crate) fn masked<const D: usize>(x: Tensor<D>, mask: Option<&Mask>) -> Tensor<D> {
     let Some(mask) = mask else { return x };
     let (shape, device) = (x.dims(), x.device());
@@ -82,8 +76,8 @@ mod tests {
     fn masks(seed: Option<u64>) -> Vec<f32> {
         let mut dropout = Dropout::new(0.1, seed);
         let ones = Tensor::<2>::ones([100, 200], &Device::flex());
-        let (first, second) = (dropout.apply(ones.clone()), dropout.apply(ones));
-        Tensor::cat(vec![first, second], 0).into_data().try_into_vec().unwrap()
+        let drawn = [(); 2].map(|()| masked(ones.clone(), dropout.mask(20_000).as_ref()));
+        Tensor::cat(drawn.to_vec(), 0).into_data().try_into_vec().unwrap()
     }
 
     #[test]

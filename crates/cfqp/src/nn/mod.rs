@@ -13,14 +13,13 @@ mod relu;
 mod simd;
 mod weights;
 
-pub use attention::Attention;
 pub use embedding::{Embedding, TreatmentEmbedding, TreatmentEmbeddingConfig};
-pub use layer_norm::LayerNorm;
 pub use linear::Linear;
 pub use weights::{Weight, load_weights, save_weights};
 
-pub(crate) use attention::Sequences;
+pub(crate) use attention::{Attention, Sequences};
 pub(crate) use dropout::Dropout;
+pub(crate) use layer_norm::LayerNorm;
 pub(crate) use relu::linear_relu;
 
 use burn::tensor::{Tensor, TensorData, activation};
