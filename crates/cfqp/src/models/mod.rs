@@ -9,6 +9,13 @@ pub use linear::{LinearConfig, LinearMap};
 pub use mlp::{Mlp, MlpConfig};
 pub use net::{BaseConfig, Net};
 
+mod transformer;
+
+#[cfg(test)]
+mod contract;
+
+pub use transformer::{Transformer, TransformerConfig};
+
 use burn::module::Module;
 use burn::tensor::Tensor;
 
@@ -23,6 +30,9 @@ pub struct Input {
     pub t: Tensor<2>,
     /// The class, one-hot `[n, classes]`, for a network that serves all classes.
     pub class: Option<Tensor<2>>,
+    /// The seed of this batch's dropout masks in training, None in evaluation. A network that drops nothing
+    /// ignores it. The seed alone fixes the masks, whatever runs beside it: give every batch its own.
+    pub dropout: Option<u64>,
 }
 
 /// The shapes that a network is made for.

@@ -3,13 +3,24 @@
 //! Initial weights are drawn from the library's own generator, in order: Burn's is one for the whole process,
 //! and under threads a seed would mean nothing.
 
+mod attention;
+mod dropout;
 mod embedding;
+mod flex;
+mod layer_norm;
 mod linear;
+mod relu;
+mod simd;
 mod weights;
 
 pub use embedding::{Embedding, TreatmentEmbedding, TreatmentEmbeddingConfig};
 pub use linear::Linear;
 pub use weights::{Weight, load_weights, save_weights};
+
+pub(crate) use attention::{Attention, Sequences};
+pub(crate) use dropout::Dropout;
+pub(crate) use layer_norm::LayerNorm;
+pub(crate) use relu::linear_relu;
 
 use burn::tensor::{Tensor, TensorData, activation};
 

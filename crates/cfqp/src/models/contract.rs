@@ -1,0 +1,161 @@
+//! What every network must do, whatever it is made of.
+
+use burn::module::{ModuleVisitor, Param};
+use burn::tensor::{Device, Gradients, Tensor};
+use rand_distr::{Distribution, StandardNormal};
+
+use super::{Input, Network, Shapes};
+use crate::nn::{Weight, load_weights, save_weights, tensor};
+use crate::{Result, Rng, stream};
+
+/// Units in the contract's batches.
+const UNITS: usize = 7;
+
+/// Hold the networks that `init` makes for `shapes` to the contract.
+pub(crate) fn check<N: Network + 'static>(
+    shapes: &Shapes,
+    init: impl Fn(&Shapes, &mut Rng, &Device) -> Result<N>,
+) {
+    let device = Device::flex();
+    let make = |seed, device: &Device| init(shapes, &mut stream(seed, &["contract"]), device).unwrap();
+    let network = make(1, &device);
+    let input = batch(shapes, UNITS, &mut stream(2, &["batch"]), &device);
+    answers_have_the_outcome_shape(&network, &input, shapes);
+    a_batch_is_its_units(&network, &input);
+    what_is_told_matters(&network, &input);
+    masks_come_from_the_seed_alone(&network, &input);
+    weights_come_from_the_stream_and_survive_storage(&network, &make(1, &device), make(3, &device), &input);
+    let device = device.autodiff();
+    let input = batch(shapes, UNITS, &mut stream(2, &["batch"]), &device);
+    gradients_reach_every_parameter(&make(1, &device), &input);
+}
+
+fn answers_have_the_outcome_shape(network: &impl Network, input: &Input, shapes: &Shapes) {
+    let y = network.forward(input);
+    assert_eq!(y.dims(), [UNITS, shapes.y.iter().product()]);
+    assert!(values(y).iter().all(|v| v.is_finite()));
+}
+
+fn a_batch_is_its_units(network: &impl Network, input: &Input) {
+    let one = |i: usize| network.forward(&map(input, |v| v.narrow(0, i, 1)));
+    let one_by_one = values(Tensor::cat((0..UNITS).map(one).collect(), 0));
+    let gap = difference(&values(network.forward(input)), &one_by_one);
+    assert!(gap < 1e-5, "a batch differs from its units by {gap}");
+}
+
+fn what_is_told_matters(network: &impl Network, input: &Input) {
+    let y = values(network.forward(input));
+    let differs = |other: Input| difference(&y, &values(network.forward(&other))) > 1e-6;
+    assert!(differs(Input { x: input.x.clone() + 0.5, ..input.clone() }), "x does not matter");
+    assert!(differs(Input { t: input.t.clone() + 0.3, ..input.clone() }), "the treatment does not matter");
+    let turned = input.class.clone().map(|class| class.roll(&[1], &[1]));
+    assert!(
+        turned.is_none() || differs(Input { class: turned, ..input.clone() }),
+        "the class does not matter"
+    );
+    let flipped = input.missing.clone().map(|missing| 1.0 - missing);
+    let missing = flipped.is_some();
+    assert!(!missing || differs(Input { missing: flipped, ..input.clone() }), "missingness does not matter");
+}
+
+fn masks_come_from_the_seed_alone(network: &(impl Network + 'static), input: &Input) {
+    let training = Input { dropout: Some(9), ..input.clone() };
+    let y = values(network.forward(&training));
+    let beside = || {
+        let (network, training) = (network.clone(), training.clone());
+        std::thread::spawn(move || values(network.forward(&training)))
+    };
+    for other in [beside(), beside()] {
+        assert_eq!(other.join().unwrap(), y, "masks differ between threads");
+    }
+    assert_eq!(values(network.forward(input)), values(network.forward(input)));
+}
+
+fn weights_come_from_the_stream_and_survive_storage<N: Network>(a: &N, same: &N, other: N, input: &Input) {
+    let saved = save_weights(a);
+    assert_eq!(saved, save_weights(same), "the same stream gave other weights");
+    assert_ne!(saved, save_weights(&other), "another stream gave the same weights");
+    let other = load_weights(other, &saved).unwrap();
+    assert_eq!(saved, save_weights(&other));
+    assert_eq!(values(a.forward(input)), values(other.forward(input)));
+}
+
+fn gradients_reach_every_parameter(network: &impl Network, input: &Input) {
+    let grads = network.forward(input).powf_scalar(2.0).mean().backward();
+    let gradients = gradients(network, &grads);
+    assert!(!gradients.is_empty());
+    for Weight { name, values, .. } in gradients {
+        assert!(values.iter().all(|v| v.is_finite()), "the gradient of `{name}` is not finite");
+        assert!(values.iter().any(|&v| v != 0.0), "no gradient reaches `{name}`");
+    }
+}
+
+/// A random batch of n units for a network of `shapes`; every class occurs where classes are told.
+pub(crate) fn batch(shapes: &Shapes, n: usize, rng: &mut Rng, device: &Device) -> Input {
+    let mut normal = |width: usize| {
+        let values = (0..n * width).map(|_| StandardNormal.sample(rng)).collect();
+        tensor::<2>(values, [n, width], device)
+    };
+    let elements = shapes.x.iter().product();
+    let (x, t) = (normal(elements), normal(shapes.t));
+    let missing = shapes.missing.then(|| normal(elements).greater_elem(1.0).float());
+    let one_hot = |classes| {
+        let values = (0..n * classes).map(|i| f32::from(i % classes == i / classes % classes));
+        tensor(values.collect(), [n, classes], device)
+    };
+    let class = (shapes.classes > 0).then(|| one_hot(shapes.classes));
+    Input { x, missing, t, class, dropout: None }
+}
+
+/// The gradients of all trainable parameters; zeros where none arrived.
+pub(crate) fn gradients(network: &impl Network, grads: &Gradients) -> Vec<Weight> {
+    let mut visitor = Collect { path: Vec::new(), grads, found: Vec::new() };
+    network.visit(&mut visitor);
+    visitor.found
+}
+
+struct Collect<'a> {
+    path: Vec<String>,
+    grads: &'a Gradients,
+    found: Vec<Weight>,
+}
+
+impl ModuleVisitor for Collect<'_> {
+    fn enter_module(&mut self, name: &str, _: &str) {
+        self.path.push(name.to_owned());
+    }
+    fn exit_module(&mut self, _: &str, _: &str) {
+        self.path.pop();
+    }
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        if param.is_require_grad() {
+            let (name, shape) = (self.path.join("."), param.dims().to_vec());
+            let values = match param.val().grad(self.grads) {
+                Some(gradient) => values(gradient),
+                None => vec![0.0; shape.iter().product()],
+            };
+            self.found.push(Weight { name, shape, values });
+        }
+    }
+}
+
+/// The values of a tensor.
+pub(crate) fn values<const D: usize>(x: Tensor<D>) -> Vec<f32> {
+    x.into_data().try_into_vec().unwrap()
+}
+
+/// The largest difference of two arrays' elements; NaN if any is NaN.
+pub(crate) fn difference(a: &[f32], b: &[f32]) -> f32 {
+    assert_eq!(a.len(), b.len());
+    a.iter().zip(b).map(|(a, b)| (a - b).abs()).max_by(f32::total_cmp).unwrap_or(0.0)
+}
+
+fn map(input: &Input, f: impl Fn(Tensor<2>) -> Tensor<2>) -> Input {
+    Input {
+        x: f(input.x.clone()),
+        missing: input.missing.clone().map(&f),
+        t: f(input.t.clone()),
+        class: input.class.clone().map(&f),
+        dropout: input.dropout,
+    }
+}
