@@ -8,6 +8,6 @@ mod rng;
 
 pub use data::{Dataset, Units, View};
 pub use error::{Error, Result};
-pub use models::{Input, Network, Shapes};
+pub use models::{Input, Network, Shapes, Unet, UnetConfig};
 pub use nn::*;
 pub use rng::{Rng, stream};

@@ -1,5 +1,9 @@
 //! Base models m(x, t) of one class's mean outcome, or, told the class, of all classes'.
 
+mod unet;
+
+pub use unet::{Unet, UnetConfig};
+
 use burn::module::Module;
 use burn::tensor::Tensor;
 

@@ -3,9 +3,15 @@
 //! Initial weights are drawn from the library's own generator, in order: Burn's is one for the whole process,
 //! and under threads a seed would mean nothing.
 
+mod block;
+mod conv;
 mod embedding;
 mod linear;
+mod norm;
 mod weights;
+
+pub(crate) use block::{Channels, ConvBlock, ConvOut};
+pub(crate) use conv::Window;
 
 pub use embedding::{Embedding, TreatmentEmbedding, TreatmentEmbeddingConfig};
 pub use linear::Linear;
