@@ -3,18 +3,25 @@
 //! Initial weights are drawn from the library's own generator, in order: Burn's is one for the whole process,
 //! and under threads a seed would mean nothing.
 
+mod adam;
 mod block;
 mod conv;
 mod embedding;
+mod fused;
+mod kernels;
 mod linear;
 mod norm;
+#[cfg(test)]
+mod testing;
 mod weights;
+mod window;
 
 pub(crate) use block::{Channels, ConvBlock, ConvOut};
-pub(crate) use conv::Window;
+pub(crate) use window::Window;
 
+pub use adam::Adam;
 pub use embedding::{Embedding, TreatmentEmbedding, TreatmentEmbeddingConfig};
-pub use linear::Linear;
+pub use linear::{Linear, linear_swish};
 pub use weights::{Weight, load_weights, save_weights};
 
 use burn::tensor::{Tensor, TensorData, activation};
