@@ -12,6 +12,6 @@ pub mod sim;
 pub use data::{Dataset, Units, View};
 pub use data::{Idx, Mnist, MnistPart, read_idx};
 pub use error::{Error, Result};
-pub use models::{Input, Network, Shapes, Transformer, TransformerConfig};
+pub use models::{Input, Network, Shapes, Transformer, TransformerConfig, Unet, UnetConfig};
 pub use nn::*;
 pub use rng::{Rng, stream};

@@ -69,7 +69,7 @@ impl Batcher<'_> {
         let (n, each, d_t) = (rows.len(), self.scaler.x.each(), self.scaler.t.each());
         let x = tensor(self.covariates(rows), [n, each], device);
         let missing = self.missing.then(|| tensor(self.missing_x(rows), [n, each], device));
-        Input { x, missing, t: tensor(t, [n, d_t], device), class: told.one_hot(rows, device) }
+        Input { x, missing, t: tensor(t, [n, d_t], device), class: told.one_hot(rows, device), dropout: None }
     }
 
     /// Standardised covariates of `rows`; zero, the training mean, where missing.

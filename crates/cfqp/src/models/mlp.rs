@@ -8,7 +8,7 @@ use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::{Input, Network, Shapes};
-use crate::nn::{Embedding, Linear, TreatmentEmbeddingConfig, swish};
+use crate::nn::{Embedding, Linear, TreatmentEmbeddingConfig, linear_swish};
 use crate::{Error, Result, Rng};
 
 /// Settings of an [`Mlp`].
@@ -77,7 +77,7 @@ impl Network for Mlp {
         parts.extend(input.class.clone());
         let mut h = Tensor::cat(parts, 1);
         for layer in &self.layers {
-            h = swish(layer.forward(h));
+            h = linear_swish(h, layer);
         }
         self.output.forward(self.with_powers(h, &input.t))
     }

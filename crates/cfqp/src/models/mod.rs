@@ -15,6 +15,9 @@ mod transformer;
 mod contract;
 
 pub use transformer::{Transformer, TransformerConfig};
+mod unet;
+
+pub use unet::{Unet, UnetConfig};
 
 use burn::module::Module;
 use burn::tensor::Tensor;

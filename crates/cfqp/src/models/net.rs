@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::linear::{LinearConfig, LinearMap};
 use super::mlp::{Mlp, MlpConfig};
-use super::{Input, Network, Shapes};
+use super::{Input, Network, Shapes, Transformer, TransformerConfig, Unet, UnetConfig};
 use crate::{Result, Rng};
 
 /// Settings of a base model.
@@ -17,6 +17,10 @@ pub enum BaseConfig {
     Linear(LinearConfig),
     /// A multilayer perceptron.
     Mlp(MlpConfig),
+    /// A U-Net.
+    Unet(UnetConfig),
+    /// A transformer.
+    Transformer(TransformerConfig),
 }
 
 impl BaseConfig {
@@ -25,6 +29,8 @@ impl BaseConfig {
         match self {
             Self::Linear(_) => "linear",
             Self::Mlp(_) => "mlp",
+            Self::Unet(_) => "unet",
+            Self::Transformer(_) => "transformer",
         }
     }
 
@@ -33,6 +39,8 @@ impl BaseConfig {
         Ok(match self {
             Self::Linear(config) => Net::Linear(config.init(shapes, rng, device)?),
             Self::Mlp(config) => Net::Mlp(config.init(shapes, rng, device)?),
+            Self::Unet(config) => Net::Unet(config.init(shapes, rng, device)?),
+            Self::Transformer(config) => Net::Transformer(config.init(shapes, rng, device)?),
         })
     }
 }
@@ -44,6 +52,10 @@ pub enum Net {
     Linear(LinearMap),
     /// A multilayer perceptron.
     Mlp(Mlp),
+    /// A U-Net.
+    Unet(Unet),
+    /// A transformer.
+    Transformer(Transformer),
 }
 
 impl Network for Net {
@@ -51,6 +63,8 @@ impl Network for Net {
         match self {
             Self::Linear(net) => net.forward(input),
             Self::Mlp(net) => net.forward(input),
+            Self::Unet(net) => net.forward(input),
+            Self::Transformer(net) => net.forward(input),
         }
     }
 }

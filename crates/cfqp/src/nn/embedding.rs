@@ -9,7 +9,7 @@ use burn::tensor::{Device, Tensor};
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 
-use super::{Linear, swish, tensor};
+use super::{Linear, linear_swish, swish, tensor};
 use crate::Rng;
 
 /// Which features of the treatment a network sees.
@@ -110,10 +110,10 @@ impl TreatmentEmbedding {
     /// # Shapes
     /// t `[n, d_t]`, class one-hot `[n, classes]`, to `[n, width]`
     pub fn forward(&self, t: Tensor<2>, class: Option<Tensor<2>>) -> Tensor<2> {
-        let mut z = self.linear.forward(self.features.forward(t));
-        if let (Some(rows), Some(class)) = (&self.class, class) {
-            z = z + class.matmul(rows.val());
+        let features = self.features.forward(t);
+        match (&self.class, class) {
+            (Some(rows), Some(class)) => swish(self.linear.forward(features) + class.matmul(rows.val())),
+            _ => linear_swish(features, &self.linear),
         }
-        swish(z)
     }
 }

@@ -4,7 +4,7 @@ use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
 use rand::RngExt as _;
 
-use super::tensor;
+use super::{fused, swish, tensor};
 use crate::Rng;
 
 /// An affine map of the last axis.
@@ -32,5 +32,39 @@ impl Linear {
     /// `[n, inputs]` to `[n, outputs]`
     pub fn forward(&self, x: Tensor<2>) -> Tensor<2> {
         x.matmul(self.weight.val()) + self.bias.val().unsqueeze()
+    }
+}
+
+/// swish(x W + b), in one pass where the device has it.
+///
+/// # Shapes
+/// `[n, inputs]` to `[n, outputs]`
+pub fn linear_swish(x: Tensor<2>, linear: &Linear) -> Tensor<2> {
+    if fused::available(&x.device()) {
+        fused::linear_swish(x, linear.weight.val(), linear.bias.val())
+    } else {
+        swish(linear.forward(x))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nn::testing::{assert_near, random, with_grads};
+    use crate::stream;
+
+    #[test]
+    fn linear_swish_is_its_composition() {
+        let device = Device::flex().autodiff();
+        for (n, inputs, outputs) in [(1, 3, 2), (7, 4, 33), (64, 20, 16)] {
+            let linear = Linear::init(inputs, outputs, &mut stream(1, &["linear"]), &device);
+            let run = |of: fn(Tensor<2>, &Linear) -> Tensor<2>| {
+                let x = random([n, inputs], &mut stream(2, &["x"]), &device);
+                with_grads(of(x.clone(), &linear), |grads| {
+                    grads.of(&x).of(&linear.weight.val()).of(&linear.bias.val());
+                })
+            };
+            assert_near(&run(linear_swish), &run(|x, linear| swish(linear.forward(x))), 1e-5);
+        }
     }
 }

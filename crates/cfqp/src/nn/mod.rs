@@ -11,10 +11,23 @@ mod layer_norm;
 mod linear;
 mod relu;
 mod simd;
+mod adam;
+mod block;
+mod conv;
+mod fused;
+mod kernels;
+mod norm;
+#[cfg(test)]
+mod testing;
 mod weights;
+mod window;
 
+pub(crate) use block::{Channels, ConvBlock, ConvOut};
+pub(crate) use window::Window;
+
+pub use adam::Adam;
 pub use embedding::{Embedding, TreatmentEmbedding, TreatmentEmbeddingConfig};
-pub use linear::Linear;
+pub use linear::{Linear, linear_swish};
 pub use weights::{Weight, load_weights, save_weights};
 
 pub(crate) use attention::{Attention, Sequences};

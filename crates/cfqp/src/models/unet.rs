@@ -1,0 +1,249 @@
+//! The U-Net: convolutions down to a coarse grid and transposed convolutions back, with skip connections.
+//!
+//! ```text
+//! e = embedding(t, class)                     h0 = x (and its missing-value indicators)
+//! down, i = 1..4:  h_i = block_i(h_{i-1}, e)  windows of 3, strides 1, 2, 2, 2, no padding
+//! up:              g4 = block(h_4, e), g3 = block([g4, h_3], e), g2 = block([g3, h_2], e)
+//! y = transposed convolution([g2, h_1]) + bias
+//! block(h, e) = swish(group norm(convolution(h) + (e V + v)))
+//! ```
+//!
+//! Each layer up goes back over the window of its layer down. A series is an image of height 1. Windows of 3
+//! with these strides need 17 positions along an axis; shorter data are padded with zeros and the output cropped.
+
+use burn::module::Module;
+use burn::tensor::{Device, Tensor};
+use serde::{Deserialize, Serialize};
+
+use super::{Input, Network, Shapes};
+use crate::nn::{Channels, ConvBlock, ConvOut, Linear, TreatmentEmbedding, TreatmentEmbeddingConfig, Window};
+use crate::{Error, Result, Rng};
+
+#[cfg(test)]
+mod tests;
+
+/// The shortest series, or side of an image, that a U-Net is made for.
+const SHORTEST: usize = 8;
+/// The fewest positions that four windows fit on: 17, 15, 7, 3, 1.
+const FEWEST_POSITIONS: usize = 17;
+/// Width of the windows.
+const KERNEL: usize = 3;
+/// How far the windows of the layers down move.
+const STRIDES: [usize; 4] = [1, 2, 2, 2];
+/// The most groups of the first layer.
+const FIRST_GROUPS: usize = 4;
+
+/// The sizes of a U-Net; the defaults are the paper's, but for the treatment embedding.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct UnetConfig {
+    /// Channels after each layer down.
+    pub channels: [usize; 4],
+    /// Width of the treatment embedding.
+    pub embed: usize,
+    /// Groups of the group norms: at most 4 in the first layer, at most one per channel everywhere.
+    pub groups: usize,
+    /// What the network sees of the treatment.
+    pub treatment: TreatmentEmbeddingConfig,
+}
+
+impl Default for UnetConfig {
+    fn default() -> Self {
+        Self {
+            channels: [32, 64, 128, 256],
+            embed: 256,
+            groups: 32,
+            treatment: TreatmentEmbeddingConfig::SMOOTH,
+        }
+    }
+}
+
+impl UnetConfig {
+    /// Whether such a network can be made for data of these shapes.
+    pub fn check(&self, shapes: &Shapes) -> Result<()> {
+        if self.embed == 0 {
+            return Err(Error::config("embed", "is zero", "256 is usual"));
+        }
+        if self.groups == 0 {
+            return Err(Error::config("groups", "is zero", "32 is usual"));
+        }
+        if let Some((layer, c)) = (0..4).map(|i| (i, self.channels[i])).find(|&(i, c)| !self.fits(i, c)) {
+            let problem =
+                format!("layer {layer} has {c} channels, which {} groups do not divide", self.groups);
+            return Err(Error::config("channels", problem, "make every layer a multiple of the groups"));
+        }
+        Frame::new(shapes).map(drop)
+    }
+
+    /// Draw a network for data of these shapes.
+    pub fn init(&self, shapes: &Shapes, rng: &mut Rng, device: &Device) -> Result<Unet> {
+        self.check(shapes)?;
+        let frame = Frame::new(shapes)?;
+        let windows = frame.windows();
+        let [c1, c2, c3, c4] = self.channels;
+        let embedding =
+            TreatmentEmbedding::init(&self.treatment, shapes.t, shapes.classes, self.embed, rng, device);
+        let terms = Linear::init(self.embed, [c1, c2, c3, c4, c3, c2, c1].iter().sum(), rng, device);
+        let inputs = [frame.inputs, c1, c2, c3];
+        let down = (0..4).map(|i| {
+            let groups = if i == 0 { self.groups.min(FIRST_GROUPS) } else { self.groups };
+            let channels = channels(inputs[i], self.channels[i], groups);
+            ConvBlock::init(windows[i], channels, rng, device)
+        });
+        let down = down.collect();
+        // From the coarsest grid up; but for the first, the inputs are the layer below and its twin on the way down.
+        let up = [(3, c4, c3), (2, 2 * c3, c2), (1, 2 * c2, c1)].map(|(i, inputs, outputs)| {
+            ConvBlock::init_transposed(windows[i], channels(inputs, outputs, self.groups), rng, device)
+        });
+        let out = ConvOut::init(windows[0], 2 * c1, frame.outputs, rng, device);
+        Ok(Unet { embedding, terms, down, up: up.into(), out, frame })
+    }
+
+    /// Whether the groups of layer `i` divide its channels, on the way down and up.
+    fn fits(&self, i: usize, channels: usize) -> bool {
+        let first = i > 0 || channels % self.groups.min(FIRST_GROUPS).min(channels).max(1) == 0;
+        channels > 0 && first && channels % self.groups.min(channels) == 0
+    }
+}
+
+fn channels(inputs: usize, outputs: usize, groups: usize) -> Channels {
+    Channels { inputs, outputs, groups: groups.min(outputs) }
+}
+
+/// How the flat rows of a data set become grids, and back.
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    /// Channels that go in, the missing-value indicators counted.
+    inputs: usize,
+    /// Channels that come out.
+    outputs: usize,
+    /// Height and width of the data; a series has height 1.
+    size: [usize; 2],
+    /// Height and width of the network's grid.
+    padded: [usize; 2],
+    /// Height and width of the windows.
+    kernel: [usize; 2],
+}
+
+impl Frame {
+    fn new(shapes: &Shapes) -> Result<Self> {
+        let (inputs, size) = grid(&shapes.x).ok_or_else(|| no_grid("x", &shapes.x))?;
+        let (outputs, y_size) = grid(&shapes.y).ok_or_else(|| no_grid("y", &shapes.y))?;
+        if shapes.x.len() != shapes.y.len() || size != y_size {
+            let problem = format!("x is {:?} and y {:?}: a U-Net needs them of one size", shapes.x, shapes.y);
+            let hint = "only their channels may differ; use the mlp, or cut or pad the data to one size";
+            return Err(Error::config("model", problem, hint));
+        }
+        let series = shapes.x.len() == 2;
+        let shortest = if series { size[1] } else { size[0].min(size[1]) };
+        if shortest < SHORTEST {
+            let problem = format!("x is {:?}: a U-Net needs at least {SHORTEST} positions a side", shapes.x);
+            return Err(Error::config("model", problem, "use the mlp"));
+        }
+        let inputs = if shapes.missing { 2 * inputs } else { inputs };
+        let kernel = if series { [1, KERNEL] } else { [KERNEL, KERNEL] };
+        let padded = if series {
+            [1, size[1].max(FEWEST_POSITIONS)]
+        } else {
+            size.map(|side| side.max(FEWEST_POSITIONS))
+        };
+        Ok(Self { inputs, outputs, size, padded, kernel })
+    }
+
+    /// The windows of the layers down, from the finest grid.
+    fn windows(&self) -> [Window; 4] {
+        let mut large = self.padded;
+        STRIDES.map(|stride| {
+            let stride = self.kernel.map(|side| if side == 1 { 1 } else { stride });
+            let window = Window::new(large, self.kernel, stride);
+            large = window.small;
+            window
+        })
+    }
+
+    /// Zeros before and after the data along an axis.
+    fn margins(&self, axis: usize) -> (usize, usize) {
+        let total = self.padded[axis] - self.size[axis];
+        (total / 2, total - total / 2)
+    }
+
+    /// # Shapes
+    /// flat rows `[n, channels * height * width]` to `[n, positions, inputs]`
+    fn enter(&self, input: &Input) -> Tensor<3> {
+        let x = match &input.missing {
+            Some(missing) => Tensor::cat(vec![input.x.clone(), missing.clone()], 1),
+            None => input.x.clone(),
+        };
+        let (n, [height, width]) = (x.dims()[0], self.size);
+        let mut x = x.reshape([n, self.inputs, height, width]);
+        if self.padded != self.size {
+            let ((top, bottom), (left, right)) = (self.margins(0), self.margins(1));
+            x = x.pad((left, right, top, bottom), 0.0);
+        }
+        x.reshape([n, self.inputs, self.padded[0] * self.padded[1]]).swap_dims(1, 2)
+    }
+
+    /// # Shapes
+    /// `[n, positions, outputs]` to flat rows `[n, outputs * height * width]`
+    fn leave(&self, y: Tensor<3>) -> Tensor<2> {
+        let (n, [height, width]) = (y.dims()[0], self.size);
+        let mut y = y.reshape([n, self.padded[0], self.padded[1], self.outputs]);
+        if self.padded != self.size {
+            let ((top, _), (left, _)) = (self.margins(0), self.margins(1));
+            y = y.slice([0..n, top..top + height, left..left + width, 0..self.outputs]);
+        }
+        let y = y.reshape([n, height * width, self.outputs]).swap_dims(1, 2);
+        y.reshape([n, self.outputs * height * width])
+    }
+}
+
+/// Channels, and height and width, of a series or an image.
+fn grid(shape: &[usize]) -> Option<(usize, [usize; 2])> {
+    match *shape {
+        [channels, steps] => Some((channels, [1, steps])),
+        [channels, height, width] => Some((channels, [height, width])),
+        _ => None,
+    }
+}
+
+fn no_grid(name: &str, shape: &[usize]) -> Error {
+    let problem = format!("{name} is {shape:?}: a U-Net needs series or images");
+    let hint = "give the data as [channels, steps] or [channels, height, width], or use the mlp";
+    Error::config("model", problem, hint)
+}
+
+/// A U-Net for series or images.
+#[derive(Module, Debug)]
+pub struct Unet {
+    embedding: TreatmentEmbedding,
+    /// The treatment terms of all blocks, side by side.
+    terms: Linear,
+    down: Vec<ConvBlock>,
+    up: Vec<ConvBlock>,
+    out: ConvOut,
+    #[module(skip)]
+    frame: Frame,
+}
+
+impl Network for Unet {
+    fn forward(&self, input: &Input) -> Tensor<2> {
+        let terms = self.terms.forward(self.embedding.forward(input.t.clone(), input.class.clone()));
+        let widths = self.down.iter().chain(&self.up).map(|block| block.norm.gamma.dims()[0]).collect();
+        let mut terms = terms.split_with_sizes(widths, 1).into_iter();
+        let mut term = || terms.next().expect("one term per block");
+
+        let mut h = self.frame.enter(input);
+        let mut twins = Vec::new();
+        for block in &self.down {
+            h = block.forward(h, None, term());
+            twins.push(h.clone());
+        }
+        let mut twin = None; // the coarsest layer goes up alone
+        twins.pop();
+        for block in &self.up {
+            h = block.forward(h, twin, term());
+            twin = twins.pop();
+        }
+        self.frame.leave(self.out.forward(h, twin.expect("one twin per layer up")))
+    }
+}

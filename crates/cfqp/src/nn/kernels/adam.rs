@@ -1,0 +1,48 @@
+//! One step of Adam in one pass over a parameter.
+
+/// The factors of one step.
+///
+/// ```text
+/// m = beta_1 m + (1 - beta_1) g        v = beta_2 v + (1 - beta_2) g^2
+/// p = keep p - rate m / (sqrt(v) + epsilon)
+/// ```
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub(crate) struct Step {
+    pub beta_1: f32,
+    /// 1 - beta_1, taken before rounding to f32.
+    pub rest_1: f32,
+    pub beta_2: f32,
+    /// 1 - beta_2, taken before rounding to f32.
+    pub rest_2: f32,
+    pub rate: f32,
+    pub epsilon: f32,
+    pub keep: f32,
+}
+
+/// Elements from which a parameter is worth two threads.
+const LARGE: usize = 1 << 15;
+
+/// One step: p, m and v are renewed in place.
+pub(crate) fn adam(step: Step, p: &mut [f32], g: &[f32], m: &mut [f32], v: &mut [f32]) {
+    if p.len() < LARGE {
+        return pass(&step, p, g, m, v);
+    }
+    let half = p.len() / 2;
+    let ((p0, p1), (g0, g1)) = (p.split_at_mut(half), g.split_at(half));
+    let ((m0, m1), (v0, v1)) = (m.split_at_mut(half), v.split_at_mut(half));
+    rayon::join(|| adam(step, p0, g0, m0, v0), || adam(step, p1, g1, m1, v1));
+}
+
+vectorised! {
+    fn pass(step: &Step, p: &mut [f32], g: &[f32], m: &mut [f32], v: &mut [f32]) {
+        let Step { beta_1, rest_1, beta_2, rest_2, rate, epsilon, keep } = *step;
+        let n = p.len();
+        let (g, m, v) = (&g[..n], &mut m[..n], &mut v[..n]);
+        for i in 0..n {
+            m[i] = beta_1 * m[i] + rest_1 * g[i];
+            v[i] = beta_2 * v[i] + rest_2 * (g[i] * g[i]);
+            p[i] = keep * p[i] - rate * m[i] / (v[i].sqrt() + epsilon);
+        }
+    }
+}

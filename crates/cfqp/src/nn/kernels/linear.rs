@@ -1,0 +1,104 @@
+//! y = swish(x W + b)
+
+use super::buffer;
+use super::matrix::{Matrix, product};
+use super::parts::{Parts, run, total};
+use super::vectorised::{sigmoid, swish_slope};
+
+/// The parameters: weight `[inputs, outputs]` and bias `[outputs]`.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub(crate) struct LinearSwish<'a> {
+    pub weight: &'a [f32],
+    pub bias: &'a [f32],
+}
+
+/// The gradients, each the shape of what it is the gradient of; `x` is empty if not wanted.
+#[derive(Debug)]
+#[allow(missing_docs)]
+pub(crate) struct LinearGrads {
+    pub x: Vec<f32>,
+    pub weight: Vec<f32>,
+    pub bias: Vec<f32>,
+}
+
+vectorised! {
+    /// z += bias, y = swish(z)
+    fn bias_swish(bias: &[f32], z: &mut [f32], y: &mut [f32]) {
+        let n = bias.len();
+        for (z, y) in z.chunks_exact_mut(n).zip(y.chunks_exact_mut(n)) {
+            bias_swish_row(bias, z, y);
+        }
+    }
+}
+
+#[inline(always)]
+fn bias_swish_row(bias: &[f32], z: &mut [f32], y: &mut [f32]) {
+    for ((z, y), bias) in z.iter_mut().zip(y).zip(bias) {
+        *z += bias;
+        *y = *z * sigmoid(*z);
+    }
+}
+
+vectorised! {
+    /// dz = dy swish'(z), dbias += dz
+    fn swish_backward(z: &[f32], dy: &[f32], dz: &mut [f32], dbias: &mut [f32]) {
+        let n = dbias.len();
+        let read = z.chunks_exact(n).zip(dy.chunks_exact(n));
+        for ((z, dy), dz) in read.zip(dz.chunks_exact_mut(n)) {
+            swish_backward_row(z, dy, dz, dbias);
+        }
+    }
+}
+
+#[inline(always)]
+fn swish_backward_row(z: &[f32], dy: &[f32], dz: &mut [f32], dbias: &mut [f32]) {
+    for (((z, dy), dz), dbias) in z.iter().zip(dy).zip(dz).zip(dbias) {
+        *dz = dy * swish_slope(*z);
+        *dbias += *dz;
+    }
+}
+
+impl LinearSwish<'_> {
+    fn inputs(&self) -> usize {
+        self.weight.len() / self.bias.len()
+    }
+
+    /// y, and z = x W + b, which the backward pass needs.
+    ///
+    /// # Shapes
+    /// `[n, inputs]` to `[n, outputs]` each
+    pub fn forward(&self, x: &[f32]) -> (Vec<f32>, Vec<f32>) {
+        let (inputs, outputs) = (self.inputs(), self.bias.len());
+        let n = x.len() / inputs;
+        let (mut y, mut z) = (buffer(n * outputs), buffer(n * outputs));
+        let parts = Parts::of(n);
+        let work = parts.cut(x).zip(parts.cut_mut(&mut y)).zip(parts.cut_mut(&mut z));
+        run(work.collect(), |((x, y), z)| {
+            product(Matrix::new(x, inputs), Matrix::new(self.weight, outputs), z, false);
+            bias_swish(self.bias, z, y);
+        });
+        (y, z)
+    }
+
+    /// The gradients from that of y.
+    pub fn backward(&self, x: &[f32], z: &[f32], dy: &[f32], wants_x: bool) -> LinearGrads {
+        let (inputs, outputs) = (self.inputs(), self.bias.len());
+        let n = x.len() / inputs;
+        let mut dx = buffer(if wants_x { x.len() } else { 0 });
+        let parts = Parts::of(n);
+        let work = parts.cut(x).zip(parts.cut(z)).zip(parts.cut(dy)).zip(parts.cut_mut(&mut dx));
+        let sums = run(work.collect(), |(((x, z), dy), dx)| {
+            let (mut dz, mut dw, mut db) = (buffer(z.len()), buffer(self.weight.len()), vec![0.0; outputs]);
+            swish_backward(z, dy, &mut dz, &mut db);
+            let dz = Matrix::new(&dz, outputs);
+            product(Matrix::new(x, inputs).transposed(), dz, &mut dw, false);
+            if wants_x {
+                product(dz, Matrix::new(self.weight, outputs).transposed(), dx, false);
+            }
+            (dw, db)
+        });
+        let (weights, biases): (Vec<_>, Vec<_>) = sums.into_iter().unzip();
+        LinearGrads { x: dx, weight: total(weights, self.weight.len()), bias: total(biases, outputs) }
+    }
+}

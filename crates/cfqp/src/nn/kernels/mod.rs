@@ -1,0 +1,30 @@
+//! Fused operations on plain slices for the CPU, free of Burn.
+//!
+//! Two rules give the same bits on any number of threads: a batch is cut into a fixed number of parts, each
+//! worked on by one thread; and what the parts sum up is added in their order. Loops are compiled for several
+//! instruction sets and chosen at run time; they keep to element-wise arithmetic in a fixed order, so that the
+//! choice does not change the result. (The matrix products have their own kernel for each instruction set.)
+
+#[macro_use]
+mod vectorised;
+
+mod adam;
+mod block;
+mod columns;
+mod convolution;
+mod linear;
+mod matrix;
+mod norm;
+mod out;
+mod parts;
+
+pub(crate) use adam::{Step, adam};
+pub(crate) use block::{Block, Saved};
+pub(crate) use convolution::Convolution;
+pub(crate) use linear::LinearSwish;
+pub(crate) use out::Out;
+
+/// A buffer of which every element will be written.
+fn buffer(len: usize) -> Vec<f32> {
+    vec![0.0; len]
+}

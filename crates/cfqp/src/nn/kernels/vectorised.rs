@@ -1,0 +1,142 @@
+//! Loops compiled for several instruction sets, and an exponential that such loops can use.
+
+/// Defines a function whose body is compiled for AVX-512, for AVX2 and for the plain target, and which picks
+/// one at run time by what the processor has.
+macro_rules! vectorised {
+    ($(#[$meta:meta])* $vis:vis fn $name:ident($($arg:ident: $type:ty),* $(,)?) $body:block) => {
+        $(#[$meta])*
+        $vis fn $name($($arg: $type),*) {
+            #[inline(always)]
+            fn plain($($arg: $type),*) $body
+
+            #[cfg(target_arch = "x86_64")]
+            {
+                #[target_feature(enable = "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw")]
+                fn avx512($($arg: $type),*) {
+                    plain($($arg),*)
+                }
+                #[target_feature(enable = "avx2,fma")]
+                fn avx2($($arg: $type),*) {
+                    plain($($arg),*)
+                }
+                match $crate::nn::kernels::vectorised::Level::of_this_processor() {
+                    // SAFETY: the processor was just seen to have the features that the function is compiled for.
+                    $crate::nn::kernels::vectorised::Level::Avx512 => return unsafe { avx512($($arg),*) },
+                    // SAFETY: as above.
+                    $crate::nn::kernels::vectorised::Level::Avx2 => return unsafe { avx2($($arg),*) },
+                    $crate::nn::kernels::vectorised::Level::Plain => {}
+                }
+            }
+            plain($($arg),*)
+        }
+    };
+}
+
+/// What the processor's vector units can do.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Level {
+    /// AVX-512 F, VL, DQ and BW, besides AVX2 and FMA.
+    Avx512,
+    /// AVX2 and FMA.
+    Avx2,
+    /// What every processor of the architecture has.
+    Plain,
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Level {
+    /// The standard library asks the processor once and remembers.
+    #[inline]
+    pub fn of_this_processor() -> Self {
+        use std::is_x86_feature_detected as has;
+        if !(has!("avx2") && has!("fma")) {
+            return Self::Plain;
+        }
+        if has!("avx512f") && has!("avx512vl") && has!("avx512dq") && has!("avx512bw") {
+            return Self::Avx512;
+        }
+        Self::Avx2
+    }
+}
+
+/// exp(x) within 2 units in the last place, with x cut to [-87, 88].
+///
+/// x = n ln 2 + r with a whole n and |r| <= ln 2 / 2; a polynomial for exp(r), and n put into the exponent bits.
+/// No branches and no calls: loops over it are vectorised.
+#[inline(always)]
+pub(super) fn exp(x: f32) -> f32 {
+    /// 1.5 * 2^23: adding it rounds to a whole number, which then stands in the lowest bits.
+    const ROUND: f32 = 12_582_912.0;
+    /// ln 2 in two parts, the first exact in few bits.
+    const LN_2: [f32; 2] = [0.693_359_4, -2.121_944_4e-4];
+    let x = x.clamp(-87.0, 88.0);
+    let shifted = x * std::f32::consts::LOG2_E + ROUND;
+    let n = shifted - ROUND;
+    let r = x - n * LN_2[0] - n * LN_2[1];
+    let mut p = 1.987_569_1e-4_f32;
+    for coefficient in [1.398_199_9e-3, 8.333_452e-3, 4.166_579_6e-2, 0.166_666_65, 0.5] {
+        p = p * r + coefficient;
+    }
+    let power = f32::from_bits((shifted.to_bits() << 23).wrapping_add(1.0_f32.to_bits()));
+    (p * (r * r) + r + 1.0) * power
+}
+
+/// 1 / (1 + exp(-x))
+#[inline(always)]
+pub(super) fn sigmoid(x: f32) -> f32 {
+    1.0 / (1.0 + exp(-x))
+}
+
+/// swish'(x) = s + x s (1 - s), with s = sigmoid(x)
+#[inline(always)]
+pub(super) fn swish_slope(x: f32) -> f32 {
+    let s = sigmoid(x);
+    s * (1.0 + x * (1.0 - s))
+}
+
+vectorised! {
+    /// total += addend
+    pub(super) fn add(total: &mut [f32], addend: &[f32]) {
+        for (total, addend) in total.iter_mut().zip(addend) {
+            *total += addend;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    vectorised! {
+        fn exp_all(x: &[f32], y: &mut [f32]) {
+            for (x, y) in x.iter().zip(y) {
+                *y = exp(*x);
+            }
+        }
+    }
+
+    #[test]
+    fn exp_is_within_two_units_in_the_last_place_and_the_same_vectorised() {
+        let x: Vec<f32> = (-86_900..88_000).map(|i| i as f32 * 1e-3).collect();
+        let mut y = vec![0.0; x.len()];
+        exp_all(&x, &mut y);
+        for (&x, &y) in x.iter().zip(&y) {
+            assert_eq!(y.to_bits(), exp(x).to_bits(), "{x}");
+            let exact = f64::from(x).exp();
+            assert!((f64::from(y) - exact).abs() <= 2.0 * f64::from(f32::EPSILON) * exact, "{x}: {y}");
+        }
+        assert_eq!(exp(0.0), 1.0);
+        assert!(exp(-1e9) < 1e-37 && exp(1e9) > 1e38);
+    }
+
+    #[test]
+    fn swish_slope_is_the_derivative() {
+        for x in [-20.0_f32, -3.0, -0.5, 0.0, 0.1, 2.0, 30.0] {
+            let swish = |x: f64| x / (1.0 + (-x).exp());
+            let x64 = f64::from(x);
+            let slope = (swish(x64 + 1e-5) - swish(x64 - 1e-5)) / 2e-5;
+            assert!((f64::from(swish_slope(x)) - slope).abs() < 1e-6, "{x}");
+        }
+    }
+}
