@@ -1,8 +1,9 @@
 //! One network and its optimiser, trained by mean squared error.
 
 use burn::module::Module;
-use burn::optim::{AdamWConfig, GradientsParams, ModuleOptimizer};
+use burn::optim::{GradientsParams, ModuleOptimizer};
 use burn::tensor::{Device, Tensor};
+use rand::Rng as _;
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +11,7 @@ use super::Monitor;
 use crate::data::{Batcher, Target, Told};
 use crate::models::ridge::{PENALTIES, ridge};
 use crate::models::{LinearMap, Net, Network};
-use crate::nn::tensor;
+use crate::nn::{Adam, tensor};
 use crate::{Error, Result, Rng};
 
 /// How a network is trained.
@@ -45,7 +46,7 @@ impl Schedule {
 
 /// A network in training.
 pub(crate) struct Trainer {
-    net: Net,
+    net: Option<Net>,
     optimizer: ModuleOptimizer,
     device: Device,
 }
@@ -53,8 +54,8 @@ pub(crate) struct Trainer {
 impl Trainer {
     /// Continue from `net`, on `device`.
     pub fn new(net: Net, device: &Device, weight_decay: f64) -> Self {
-        let adam = AdamWConfig::new().with_epsilon(1e-8).with_weight_decay(weight_decay as f32);
-        Self { net: net.train(), optimizer: adam.init(), device: device.clone().autodiff() }
+        let adam = Adam { weight_decay, ..Adam::default() };
+        Self { net: Some(net.train()), optimizer: adam.init(), device: device.clone().autodiff() }
     }
 
     /// One pass over `rows` in random order; the mean loss of its steps.
@@ -72,18 +73,31 @@ impl Trainer {
         let (mut sum, steps) = (0.0, order.len().div_ceil(batch));
         for (step, rows) in order.chunks(batch).enumerate() {
             let rate = rate(step as f64 / steps as f64);
-            let output = self.net.forward(&batcher.input(rows, told, &self.device));
+            let mut input = batcher.input(rows, told, &self.device);
+            input.dropout = Some(rng.next_u64());
+            let output = self.current().forward(&input);
             let loss = mean_square(output, &batcher.target(rows, &self.device));
             sum += f64::from(loss.clone().into_scalar::<f32>()) * rows.len() as f64;
-            let gradients = GradientsParams::from_grads(loss.backward(), &self.net);
-            self.net = self.optimizer.step(rate, self.net.clone(), gradients);
+            self.descend(loss, rate);
         }
         sum / order.len() as f64
     }
 
+    fn descend(&mut self, loss: Tensor<1>, rate: f64) {
+        let net = self.net.take().expect("a trainer has its network between steps");
+        let gradients = GradientsParams::from_grads(loss.backward(), &net);
+        drop(loss);
+        // the optimiser works in place as long as nobody else holds the parameters
+        self.net = Some(self.optimizer.step(rate, net, gradients));
+    }
+
     /// The network as it is now, for prediction.
     pub fn net(&self) -> Net {
-        self.net.valid()
+        self.current().valid()
+    }
+
+    fn current(&self) -> &Net {
+        self.net.as_ref().expect("a trainer has its network between steps")
     }
 }
 
