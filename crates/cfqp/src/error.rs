@@ -93,11 +93,7 @@ impl Error {
         Self::Data { place: place.into(), problem: problem.into(), hint: hint.into() }
     }
 
-    pub(crate) fn config(
-        field: &'static str,
-        problem: impl Into<String>,
-        hint: impl Into<String>,
-    ) -> Self {
+    pub(crate) fn config(field: &'static str, problem: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::Config { field, problem: problem.into(), hint: hint.into() }
     }
 

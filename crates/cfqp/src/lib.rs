@@ -6,7 +6,10 @@ mod models;
 mod nn;
 mod rng;
 
-pub use data::{Dataset, Units, View};
+pub use data::{
+    Dataset, NpzArray, NpzValues, Units, View, read_array, read_container, write_atomically, write_container,
+    write_npz,
+};
 pub use error::{Error, Result};
 pub use models::{Input, Network, Shapes};
 pub use nn::*;
