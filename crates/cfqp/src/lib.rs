@@ -1,6 +1,7 @@
 //! Counterfactual queries under hidden response classes.
 
 mod data;
+mod em;
 mod error;
 mod models;
 mod nn;
@@ -10,6 +11,7 @@ pub use data::{
     Dataset, NpzArray, NpzValues, Units, View, read_array, read_container, write_atomically, write_container,
     write_npz,
 };
+pub use em::{Choice, Clusters, KMeans, Mixture, MixtureFit, Rows};
 pub use error::{Error, Result};
 pub use models::{Input, Network, Shapes};
 pub use nn::*;
