@@ -3,6 +3,7 @@
 mod data;
 mod em;
 mod error;
+mod eval;
 mod models;
 mod nn;
 mod rng;
@@ -13,6 +14,9 @@ pub use data::{
 };
 pub use em::{Choice, Clusters, KMeans, Mixture, MixtureFit, Rows};
 pub use error::{Error, Result};
+pub use eval::{
+    Coverage, Pehe, adjusted_rand_index, best_matching, class_accuracy, coverage, mse, pehe, ssim,
+};
 pub use models::{Input, Network, Shapes};
 pub use nn::*;
 pub use rng::{Rng, stream};
