@@ -4,14 +4,21 @@ mod config;
 mod data;
 mod em;
 mod error;
+mod eval;
 mod models;
 mod nn;
 mod rng;
 pub mod sim;
 
-pub use data::{Dataset, Units, View};
-pub use data::{Idx, Mnist, MnistPart, read_idx};
+pub use data::{
+    Dataset, Idx, Mnist, MnistPart, NpzArray, NpzValues, Units, View, read_array, read_container, read_idx, write_atomically, write_container,
+    write_npz,
+};
+pub use em::{Choice, Clusters, GaussianMixture, GaussianMixtureFit, KMeans, Rows};
 pub use error::{Error, Result};
+pub use eval::{
+    Coverage, Pehe, adjusted_rand_index, best_matching, class_accuracy, coverage, mse, pehe, ssim,
+};
 pub use models::{Input, Network, Shapes, Transformer, TransformerConfig, Unet, UnetConfig};
 pub use nn::*;
 pub use rng::{Rng, stream};

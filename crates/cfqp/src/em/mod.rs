@@ -1,16 +1,20 @@
 //! Fitting: starts, E step, M step, and what comes of it.
 
+mod cluster;
 mod components;
+mod explore;
 mod mixture;
 mod pool;
 mod prior;
 mod run;
 mod scales;
 mod split;
+mod starts;
 mod trainer;
 #[cfg(test)]
 mod scratch;
 
+pub use cluster::{Choice, Clusters, GaussianMixture, GaussianMixtureFit, KMeans, Rows};
 pub use prior::Prior;
 pub use scales::Scales;
 pub use trainer::Schedule;

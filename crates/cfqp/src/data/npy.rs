@@ -1,0 +1,282 @@
+//! One array in numpy's `.npy` format.
+//!
+//! `\x93NUMPY`, the version (two bytes), the header's length (two bytes in version 1, four in 2 and 3), the
+//! header, such as `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }`, then the elements. Nothing
+//! is allocated on the word of a header: its shape must agree with the size of the file, and the elements are
+//! read piece by piece.
+
+use std::io::{self, Read, Write};
+
+const MAGIC: &[u8; 6] = b"\x93NUMPY";
+/// Numpy itself writes some hundred bytes.
+const LONGEST_HEADER: usize = 1 << 16;
+/// Bytes read at once; a multiple of every element size.
+const PIECE: usize = 1 << 16;
+
+/// What a header says.
+#[derive(Debug, PartialEq)]
+pub(super) struct Header {
+    kind: u8,
+    size: usize,
+    big_endian: bool,
+    fortran: bool,
+    pub shape: Vec<usize>,
+}
+
+/// Why an array could not be read.
+#[derive(Debug)]
+pub(super) enum Problem {
+    /// The file could not be read, or its compressed bytes are damaged.
+    Read(io::Error),
+    /// It was read, but is not such an array.
+    Format(String),
+}
+
+impl From<io::Error> for Problem {
+    fn from(error: io::Error) -> Self {
+        Self::Read(error)
+    }
+}
+
+fn format<T>(problem: impl Into<String>) -> Result<T, Problem> {
+    Err(Problem::Format(problem.into()))
+}
+
+/// Reads an array of any number type as f32, in C order; `bytes` is the size of the whole file.
+pub(super) fn read(mut from: impl Read, bytes: u64) -> Result<(Vec<usize>, Vec<f32>), Problem> {
+    let (header, head) = read_header(&mut from)?;
+    let shape = &header.shape;
+    let size = shape.iter().try_fold(header.size as u64, |size, &axis| size.checked_mul(axis as u64));
+    if size.and_then(|size| size.checked_add(head)) != Some(bytes) {
+        return format(format!("its header says shape {shape:?}, which {bytes} bytes do not hold"));
+    }
+    let mut values = read_values(&mut from, &header, bytes - head)?;
+    if from.read(&mut [0])? != 0 {
+        return format("bytes follow its last element");
+    }
+    if header.fortran && shape.len() > 1 {
+        values = c_order(shape, &values);
+    }
+    Ok((header.shape, values))
+}
+
+fn read_header(from: &mut impl Read) -> Result<(Header, u64), Problem> {
+    let mut start = [0; 8];
+    from.read_exact(&mut start)?;
+    if !start.starts_with(MAGIC) {
+        return format("it is not a .npy array");
+    }
+    let mut length = [0; 4];
+    let width = if start[6] == 1 { 2 } else { 4 };
+    from.read_exact(&mut length[..width])?;
+    let length = u32::from_le_bytes(length) as usize;
+    if !(1..=3).contains(&start[6]) || length > LONGEST_HEADER {
+        return format(format!("its header is of version {} and has {length} bytes", start[6]));
+    }
+    let mut text = vec![0; length];
+    from.read_exact(&mut text)?;
+    let text = String::from_utf8_lossy(&text);
+    match parse(&text) {
+        Some(header) => Ok((header, (8 + width + length) as u64)),
+        None => format(format!("its header `{}` is not that of an array of numbers", text.trim())),
+    }
+}
+
+/// The three entries of a header, in any order.
+fn parse(text: &str) -> Option<Header> {
+    let after = |key: &str| {
+        let found = text.split_once(&format!("'{key}'"))?.1.trim_start();
+        found.strip_prefix(':').map(str::trim_start)
+    };
+    let descr = after("descr")?.strip_prefix('\'')?.split_once('\'')?.0;
+    let (order, kind) = descr.split_at_checked(1)?;
+    let (kind, size) = kind.split_at_checked(1)?;
+    let (kind, size) = (kind.as_bytes()[0], size.parse().ok()?);
+    let known = match kind {
+        b'f' => matches!(size, 4 | 8),
+        b'i' | b'u' => matches!(size, 1 | 2 | 4 | 8),
+        b'b' => size == 1,
+        _ => false,
+    };
+    let fortran = match after("fortran_order")? {
+        rest if rest.starts_with("True") => true,
+        rest if rest.starts_with("False") => false,
+        _ => return None,
+    };
+    let axes = after("shape")?.strip_prefix('(')?.split_once(')')?.0;
+    let axes = axes.split(',').map(str::trim).filter(|axis| !axis.is_empty());
+    let shape = axes.map(|axis| axis.parse().ok()).collect::<Option<_>>()?;
+    let big_endian = order == ">";
+    (known && matches!(order, "<" | ">" | "|" | "=")).then_some(Header {
+        kind,
+        size,
+        big_endian,
+        fortran,
+        shape,
+    })
+}
+
+fn read_values(from: &mut impl Read, header: &Header, bytes: u64) -> Result<Vec<f32>, Problem> {
+    let mut values = Vec::new();
+    let mut buffer = vec![0; PIECE];
+    let mut left = bytes;
+    while left > 0 {
+        let piece = &mut buffer[..left.min(PIECE as u64) as usize];
+        from.read_exact(piece)?;
+        left -= piece.len() as u64;
+        if header.big_endian {
+            piece.chunks_exact_mut(header.size).for_each(<[u8]>::reverse);
+        }
+        convert(header, piece, &mut values);
+    }
+    Ok(values)
+}
+
+/// Little-endian bytes as f32.
+fn convert(header: &Header, bytes: &[u8], to: &mut Vec<f32>) {
+    macro_rules! numbers {
+        ($type:ty) => {{
+            let (words, _) = bytes.as_chunks::<{ size_of::<$type>() }>();
+            to.extend(words.iter().map(|&word| <$type>::from_le_bytes(word) as f32))
+        }};
+    }
+    match (header.kind, header.size) {
+        (b'f', 4) => numbers!(f32),
+        (b'f', _) => numbers!(f64),
+        (b'i', 1) => numbers!(i8),
+        (b'i', 2) => numbers!(i16),
+        (b'i', 4) => numbers!(i32),
+        (b'i', _) => numbers!(i64),
+        (b'u', 2) => numbers!(u16),
+        (b'u', 4) => numbers!(u32),
+        (b'u', 8) => numbers!(u64),
+        (b'u', _) => numbers!(u8),
+        _ => to.extend(bytes.iter().map(|&byte| f32::from(u8::from(byte != 0)))),
+    }
+}
+
+/// From Fortran order (the first axis moves fastest) to C order (the last one does).
+fn c_order(shape: &[usize], values: &[f32]) -> Vec<f32> {
+    let mut strides = vec![1; shape.len()];
+    for axis in 1..shape.len() {
+        strides[axis] = strides[axis - 1] * shape[axis - 1];
+    }
+    let mut index = vec![0; shape.len()];
+    let mut at = 0;
+    let mut sorted = Vec::with_capacity(values.len());
+    for _ in 0..values.len() {
+        sorted.push(values[at]);
+        for axis in (0..shape.len()).rev() {
+            index[axis] += 1;
+            at += strides[axis];
+            if index[axis] < shape[axis] {
+                break;
+            }
+            at -= strides[axis] * shape[axis];
+            index[axis] = 0;
+        }
+    }
+    sorted
+}
+
+/// Writes the header of an array in C order, padded so that the elements start at a multiple of 64 bytes.
+pub(super) fn write_header(to: &mut impl Write, descr: &str, shape: &[usize]) -> io::Result<()> {
+    let axes: String = shape.iter().map(|axis| format!("{axis},")).collect();
+    let text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({axes}), }}");
+    let width = (10 + text.len() + 1).next_multiple_of(64) - 10;
+    to.write_all(MAGIC)?;
+    to.write_all(&[1, 0])?;
+    to.write_all(&u16::try_from(width).map_err(io::Error::other)?.to_le_bytes())?;
+    writeln!(to, "{text:<pad$}", pad = width - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub fn npy(header: &str, elements: &[u8]) -> Vec<u8> {
+        let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+        bytes.extend((header.len() as u16).to_le_bytes());
+        bytes.extend(header.as_bytes());
+        bytes.extend(elements);
+        bytes
+    }
+
+    fn read_all(bytes: &[u8]) -> Result<(Vec<usize>, Vec<f32>), Problem> {
+        read(bytes, bytes.len() as u64)
+    }
+
+    fn header(descr: &str, fortran: &str, shape: &str) -> String {
+        format!("{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': {shape}, }}\n")
+    }
+
+    #[test]
+    fn every_number_type_and_both_byte_orders_are_read() {
+        let check = |descr: &str, elements: &[u8]| {
+            let (shape, values) = read_all(&npy(&header(descr, "False", "(2,)"), elements)).unwrap();
+            assert_eq!((shape, values), (vec![2], vec![0.0, 1.0]), "{descr}");
+        };
+        macro_rules! check_type {
+            ($type:ty, $descr:literal) => {
+                let little = [(0 as $type).to_le_bytes(), (1 as $type).to_le_bytes()];
+                check(&format!("<{}", $descr), little.as_flattened());
+                let big = [(0 as $type).to_be_bytes(), (1 as $type).to_be_bytes()];
+                check(&format!(">{}", $descr), big.as_flattened());
+            };
+        }
+        check_type!(f32, "f4");
+        check_type!(f64, "f8");
+        check_type!(i8, "i1");
+        check_type!(i16, "i2");
+        check_type!(i32, "i4");
+        check_type!(i64, "i8");
+        check_type!(u8, "u1");
+        check_type!(u16, "u2");
+        check_type!(u32, "u4");
+        check_type!(u64, "u8");
+        check("|b1", &[0, 1]);
+    }
+
+    #[test]
+    fn fortran_order_is_turned_into_c_order() {
+        let fortran: Vec<u8> = [0, 3, 1, 4, 2, 5].to_vec();
+        let (shape, values) = read_all(&npy(&header("|u1", "True", "(2, 3)"), &fortran)).unwrap();
+        assert_eq!((shape, values), (vec![2, 3], vec![0.0, 1.0, 2.0, 3.0, 4.0, 5.0]));
+        let bytes: Vec<u8> = (0..24).collect();
+        let (_, values) = read_all(&npy(&header("|u1", "True", "(2, 3, 4)"), &bytes)).unwrap();
+        // Element (i, j, k) stands at i + 2 j + 6 k.
+        assert_eq!(values[(1 * 3 + 2) * 4 + 3], 1.0 + 4.0 + 18.0);
+        assert_eq!(values[(0 * 3 + 1) * 4 + 2], 2.0 + 12.0);
+    }
+
+    #[test]
+    fn a_written_header_is_read_back() {
+        for shape in [vec![], vec![3], vec![3, 0], vec![1; 40]] {
+            let mut bytes = Vec::new();
+            write_header(&mut bytes, "<i8", &shape).unwrap();
+            assert!(bytes.len().is_multiple_of(64) && bytes.ends_with(b"\n"));
+            assert_eq!(read_header(&mut &bytes[..]).unwrap().0.shape, shape);
+        }
+    }
+
+    #[test]
+    fn a_header_that_promises_too_much_allocates_nothing() {
+        for shape in ["(1000000000000,)", "(18446744073709551615, 2)", "(3,)", "(-1,)", "(2.5,)", "2"] {
+            assert!(read_all(&npy(&header("<f4", "False", shape), &[0; 8])).is_err(), "{shape}");
+        }
+        let huge = npy(&header("<f4", "False", "(1000000000000,)"), &[0; 8]);
+        let size = huge.len() as u64 - 8 + 4_000_000_000_000;
+        assert!(matches!(read(&huge[..], size), Err(Problem::Read(_))));
+        let mut long = b"\x93NUMPY\x02\x00".to_vec();
+        long.extend(u32::MAX.to_le_bytes());
+        assert!(matches!(read_all(&long), Err(Problem::Format(_))));
+    }
+
+    #[test]
+    fn other_types_are_refused_with_their_header() {
+        for descr in ["|O", "<U3", "<c8", "<f2", "<M8[ns]", "", "<", "é4", "<i3"] {
+            let error = read_all(&npy(&header(descr, "False", "(2,)"), &[0; 16])).unwrap_err();
+            assert!(matches!(error, Problem::Format(text) if text.contains(descr)), "{descr}");
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Grouping of residual vectors, the start of the hidden classes: k-means and diagonal Gaussian mixtures.
+//!
+//! Work runs in parallel over blocks of rows that depend on the number of rows alone, and partial sums are
+//! added in the blocks' order: the bits of a result do not depend on the number of threads.
+
+mod kmeans;
+mod mixture;
+mod rows;
+#[cfg(test)]
+mod tests;
+
+pub use kmeans::{Clusters, KMeans};
+pub use mixture::{GaussianMixture, GaussianMixtureFit};
+pub use rows::Rows;
+
+use rand::SeedableRng;
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result, Rng};
+
+/// Which of several restarts is kept; of equals the first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Choice {
+    /// The one with the lowest inertia, or the highest likelihood.
+    #[default]
+    BestFit,
+    /// The one with the most even groups (the least sum of squared sizes), as in the paper's public code.
+    MostEven,
+}
+
+/// The result of one run.
+trait Run {
+    /// Lowest for the best fit.
+    fn cost(&self) -> f64;
+    fn labels(&self) -> &[usize];
+}
+
+impl Choice {
+    /// Runs `fit` so many times, at least once, each on a random stream of its own, and keeps one.
+    fn among<T: Run>(self, restarts: usize, rng: &mut Rng, fit: impl Fn(&mut Rng) -> T) -> T {
+        let mut best = fit(&mut Rng::from_rng(rng));
+        for _ in 1..restarts {
+            let next = fit(&mut Rng::from_rng(rng));
+            if self.cost(&next) < self.cost(&best) {
+                best = next;
+            }
+        }
+        best
+    }
+
+    fn cost(self, run: &impl Run) -> f64 {
+        match self {
+            Self::BestFit => run.cost(),
+            Self::MostEven => unevenness(run.labels()),
+        }
+    }
+}
+
+fn unevenness(labels: &[usize]) -> f64 {
+    let mut sizes = vec![0.0_f64; labels.iter().max().map_or(0, |most| most + 1)];
+    labels.iter().for_each(|&label| sizes[label] += 1.0);
+    sizes.iter().map(|size| size * size).sum()
+}
+
+/// What both kinds of grouping ask of their settings.
+fn check(rows: &Rows, classes: usize, restarts: usize, max_iterations: usize) -> Result<()> {
+    let settings = [("classes", classes), ("restarts", restarts), ("max_iterations", max_iterations)];
+    for (name, value) in settings {
+        if value == 0 {
+            return Err(Error::config(name, "it is 0", "give at least 1"));
+        }
+    }
+    if rows.len() < classes {
+        let problem = format!("{} rows cannot make {classes} groups", rows.len());
+        return Err(Error::fit(problem, "try fewer classes, or give more units"));
+    }
+    Ok(())
+}
