@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::models::MlpConfig;
+use crate::models::{MlpConfig, TransformerConfig, UnetConfig};
 use crate::{Error, Result};
 
 /// Which algorithm.
@@ -119,6 +119,10 @@ pub struct FitConfig {
     pub batch: usize,
     /// Settings of the multilayer perceptron.
     pub mlp: MlpConfig,
+    /// Settings of the U-Net.
+    pub unet: UnetConfig,
+    /// Settings of the transformer.
+    pub transformer: TransformerConfig,
     /// The seed of everything random.
     pub seed: u64,
 }
@@ -137,6 +141,8 @@ impl Default for FitConfig {
             learning_rate: 1e-3,
             batch: 128,
             mlp: MlpConfig::default(),
+            unet: UnetConfig::default(),
+            transformer: TransformerConfig::default(),
             seed: 0,
         }
     }

@@ -7,6 +7,7 @@ mod error;
 mod eval;
 mod models;
 mod nn;
+mod query;
 mod rng;
 pub mod sim;
 
@@ -14,11 +15,16 @@ pub use data::{
     Dataset, Idx, Mnist, MnistPart, NpzArray, NpzValues, Units, View, read_array, read_container, read_idx, write_atomically, write_container,
     write_npz,
 };
-pub use em::{Choice, Clusters, GaussianMixture, GaussianMixtureFit, KMeans, Rows};
+pub use config::{Base, Classes, FitConfig, Recipe, Sharing, Start};
+pub use em::{
+    Calibration, Choice, Clusters, FitReport, Fitted, GaussianMixture, GaussianMixtureFit, KMeans, Monitor, Prior, Resources,
+    Rows, Scales, Schedule, StartReport, Support, Tried, fit,
+};
 pub use error::{Error, Result};
 pub use eval::{
     Coverage, Pehe, adjusted_rand_index, best_matching, class_accuracy, coverage, mse, pehe, ssim,
 };
 pub use models::{Input, Network, Shapes, Transformer, TransformerConfig, Unet, UnetConfig};
 pub use nn::*;
+pub use query::{Answers, Ask, Diagnosis};
 pub use rng::{Rng, stream};

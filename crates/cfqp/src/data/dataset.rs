@@ -52,6 +52,20 @@ impl Units {
         Ok(Self { shape, values, mask })
     }
 
+    fn join(&self, name: &str, other: &Self) -> Result<Self> {
+        if self.shape != other.shape {
+            let problem = format!("units of shape {:?} and of shape {:?}", self.shape, other.shape);
+            return Err(Error::data(name, problem, "give files of the same kind of unit"));
+        }
+        let whole = |units: &Self| units.mask.clone().unwrap_or_else(|| vec![true; units.values.len()]);
+        let masked = self.mask.is_some() || other.mask.is_some();
+        Ok(Self {
+            shape: self.shape.clone(),
+            values: [&self.values[..], &other.values].concat(),
+            mask: masked.then(|| [whole(self), whole(other)].concat()),
+        })
+    }
+
     /// How many units.
     pub fn len(&self) -> usize {
         self.values.len() / self.each()
@@ -152,6 +166,15 @@ impl Dataset {
     /// Never: a data set has at least one unit.
     pub fn is_empty(&self) -> bool {
         false
+    }
+
+    /// These units and, behind them, those of `other`, which must have the same shapes.
+    pub fn join(&self, other: &Self) -> Result<Self> {
+        Ok(Self {
+            x: self.x.join("x", &other.x)?,
+            t: self.t.join("t", &other.t)?,
+            y: self.y.join("y", &other.y)?,
+        })
     }
 
     /// All units.

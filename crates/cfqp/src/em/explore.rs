@@ -66,27 +66,26 @@ impl Attempt {
     }
 }
 
-/// How long short runs are for this base model.
-pub(crate) fn short_schedule(base: &BaseConfig, config: &FitConfig, units: usize) -> (usize, Schedule) {
+/// How a network is trained in a short run, on so many units.
+pub(crate) fn short_schedule(base: &BaseConfig, config: &FitConfig, units: usize) -> Schedule {
     let epochs = match base {
         BaseConfig::Linear(_) => 30,
-        BaseConfig::Mlp(_) => (40_000 / units.max(1)).clamp(12, 60),
+        BaseConfig::Mlp(_) => (60_000 / units.max(1)).clamp(12, 60),
+        BaseConfig::Unet(_) | BaseConfig::Transformer(_) => (40_000 / units.max(1)).clamp(6, 30),
     };
-    let batch = config.batch.min((units / 16).max(16));
-    let schedule = Schedule {
-        epochs,
-        batch,
-        learning_rate: config.learning_rate,
-        cosine: true,
-        weight_decay: 1e-4,
-        patience: None,
-    };
-    (epochs, schedule)
+    let batch = batch(config, units);
+    let (learning_rate, weight_decay) = (config.learning_rate, 0.1);
+    Schedule { epochs, batch, learning_rate, cosine: true, weight_decay, patience: None }
+}
+
+/// Units per step: few where there are few, so that an epoch has steps enough.
+pub(crate) fn batch(config: &FitConfig, units: usize) -> usize {
+    config.batch.min((units / 32).clamp(16, 64).max(units / 128))
 }
 
 /// One model for all units.
 pub(crate) fn single(context: &Context<'_>, base: &BaseConfig) -> Result<Trained> {
-    let (_, schedule) = short_schedule(base, context.config, context.split.train.len());
+    let schedule = short_schedule(base, context.config, context.split.train.len());
     let net = context.init(base, 0, &["single", base.name()])?;
     let task = Task {
         batcher: context.batcher(),
@@ -135,6 +134,7 @@ fn sharings(base: &BaseConfig, asked: Sharing) -> Vec<Sharing> {
     match (asked, base) {
         (Sharing::Auto, BaseConfig::Linear(_)) => vec![Sharing::Separate, Sharing::Conditional],
         (Sharing::Auto, BaseConfig::Mlp(_)) => vec![Sharing::Separate],
+        (Sharing::Auto, BaseConfig::Unet(_) | BaseConfig::Transformer(_)) => vec![Sharing::Conditional],
         (asked, _) => vec![asked],
     }
 }
@@ -170,7 +170,7 @@ fn attempt(
     sharing: Sharing,
     labels: Vec<usize>,
 ) -> Result<Course> {
-    let (epochs, schedule) = short_schedule(base, context.config, context.split.train.len() / classes);
+    let schedule = short_schedule(base, context.config, context.split.train.len());
     let start_name = start.map_or("one", Start::name);
     let (k, shared) = (classes.to_string(), format!("{sharing:?}"));
     let name = |part: &'static str| [part, base.name(), start_name, shared.as_str(), k.as_str()].map(String::from);
@@ -187,6 +187,6 @@ fn attempt(
     };
     let annealed = matches!(start, Some(Start::Annealed | Start::Scratch));
     let every = if annealed || matches!(base, BaseConfig::Linear(_)) { 1 } else { 2 };
-    let plan = Plan { rounds: epochs.div_ceil(every), epochs: every, schedule, annealed };
+    let plan = Plan { rounds: schedule.epochs.div_ceil(every), epochs: every, schedule, annealed };
     run(&context.field(), nets, labels, classes, &plan, &mut stream(context.config.seed, &rng_name))
 }

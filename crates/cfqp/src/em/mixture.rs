@@ -1,4 +1,4 @@
-//! The fitted mixture: sum_k w_k(x) N(y; m_k(x, t), s_k(t)^2).
+//! The fitted mixture: sum_k w_k(x) N(y; m_k(x, t), s_k(t)^2), with m_k the mean of its members.
 
 use burn::tensor::Device;
 
@@ -11,7 +11,8 @@ use crate::data::Batcher;
 /// Means, scales and weights of all classes.
 #[derive(Clone, Debug)]
 pub(crate) struct Mixture {
-    pub components: Components,
+    /// At least one; the mean of a class is the mean over them.
+    pub members: Vec<Components>,
     pub scales: Scales,
     pub prior: Prior,
 }
@@ -37,6 +38,27 @@ impl Joint {
     }
 }
 
+/// Mean and variance over members, `[n, y elements]`, flat.
+pub(crate) struct Spread {
+    pub mean: Vec<f32>,
+    pub variance: Vec<f32>,
+}
+
+/// Mean and variance of `members`; half of a variance is its element's own, half that of its channel: a few
+/// members tell a variance only roughly.
+pub(crate) fn spread(members: Vec<Vec<f32>>, channel: usize) -> Spread {
+    let count = members.len() as f32;
+    let len = members[0].len();
+    let mean: Vec<f32> = (0..len).map(|i| members.iter().map(|m| m[i]).sum::<f32>() / count).collect();
+    let squares = |i: usize| members.iter().map(|m| (m[i] - mean[i]).powi(2)).sum::<f32>();
+    let mut variance: Vec<f32> = (0..len).map(|i| squares(i) / (count - 1.0).max(1.0)).collect();
+    for channel in variance.chunks_mut(channel) {
+        let average = channel.iter().sum::<f32>() / channel.len() as f32;
+        channel.iter_mut().for_each(|v| *v = 0.5 * (*v + average));
+    }
+    Spread { mean, variance }
+}
+
 /// log sum_k exp(-nll_k)
 pub(crate) fn log_sum_exp(nll: &[f64]) -> f64 {
     let top = nll.iter().copied().fold(f64::INFINITY, f64::min);
@@ -57,15 +79,36 @@ pub(crate) fn gaussian_nll(y: &[f32], mean: &[f32], log_variance: &[f32], mask: 
 }
 
 impl Mixture {
+    pub fn classes(&self) -> usize {
+        self.members[0].classes
+    }
+
+    /// m_k(x, t) of `rows`, `[n, y elements]`, flat.
+    fn mean(&self, k: usize, batcher: &Batcher<'_>, rows: &[usize], device: &Device) -> Vec<f32> {
+        let mut members = self.members.iter().map(|member| member.mean(k, batcher, rows, None, device));
+        let mut mean = members.next().expect("a mixture has members");
+        for member in members {
+            mean.iter_mut().zip(member).for_each(|(sum, m)| *sum += m);
+        }
+        let share = 1.0 / self.members.len() as f32;
+        mean.iter_mut().for_each(|sum| *sum *= share);
+        mean
+    }
+
+    /// Mean over members of m_k(x, t), and their variance, smoothed over the elements of a channel.
+    pub fn spread(&self, k: usize, batcher: &Batcher<'_>, rows: &[usize], t: Option<&[f32]>, device: &Device) -> Spread {
+        let members = self.members.iter().map(|member| member.mean(k, batcher, rows, t, device)).collect();
+        spread(members, batcher.scaler.y.each() / batcher.scaler.y.shape()[0])
+    }
+
     /// The E step on `rows`.
     pub fn joint(&self, batcher: &Batcher<'_>, rows: &[usize], device: &Device) -> Joint {
-        let (classes, d) = (self.components.classes, batcher.scaler.y.each());
+        let (classes, d) = (self.classes(), batcher.scaler.y.each());
         let mut nll = Vec::with_capacity(rows.len() * classes);
         for rows in rows.chunks(BATCH) {
             let y = batcher.outcomes(rows);
             let t = batcher.treatments(rows);
-            let mean = |k| self.components.mean(k, batcher, rows, None, device);
-            let means: Vec<Vec<f32>> = (0..classes).map(mean).collect();
+            let means: Vec<Vec<f32>> = (0..classes).map(|k| self.mean(k, batcher, rows, device)).collect();
             for (i, &row) in rows.iter().enumerate() {
                 let prior = self.prior.log(batcher, row);
                 let (own, mask) = (i * d..(i + 1) * d, batcher.data.y().mask_row(row));
@@ -83,7 +126,7 @@ impl Mixture {
     /// As [`joint`](Self::joint), in parallel over batches.
     pub fn joint_in(&self, batcher: &Batcher<'_>, rows: &[usize], device: &Device, pool: &Pool) -> Joint {
         let parts = pool.map(rows.chunks(BATCH).collect(), |rows| self.joint(batcher, rows, device).nll);
-        Joint { classes: self.components.classes, nll: parts.concat() }
+        Joint { classes: self.classes(), nll: parts.concat() }
     }
 }
 
@@ -93,10 +136,10 @@ pub(crate) fn around(components: Components, batcher: &Batcher<'_>, rows: &[usiz
     let (classes, d, d_t) = (components.classes, batcher.scaler.y.each(), batcher.scaler.t.each());
     let unit = vec![Residuals { t: vec![0.0; d_t], squares: vec![1.0; d] }; classes];
     let prior = Prior::Constant(vec![1.0 / classes as f32; classes]);
-    let mut mixture = Mixture { components, scales: Scales::fit(&unit, d, d_t, false), prior };
+    let mut mixture = Mixture { members: vec![components], scales: Scales::fit(&unit, d, d_t, false), prior };
     for _ in 0..2 {
         let labels = mixture.joint(batcher, rows, device).labels();
-        let classes = gather(&mixture.components, batcher, rows, &labels, device);
+        let classes = gather(&mixture.members[0], batcher, rows, &labels, device);
         // one scale for all classes: a class must not win units by being vague
         let mut all = Residuals::default();
         for class in &classes {

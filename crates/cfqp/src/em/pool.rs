@@ -24,6 +24,10 @@ impl Pool {
         Ok(Self { workers })
     }
 
+    pub fn threads(&self) -> usize {
+        self.workers.len()
+    }
+
     /// The result of every job, in the order of the jobs.
     pub fn map<J: Send, R: Send>(&self, jobs: Vec<J>, run: impl Fn(J) -> R + Sync) -> Vec<R> {
         let results: Vec<Mutex<Option<R>>> = jobs.iter().map(|_| Mutex::new(None)).collect();

@@ -193,7 +193,7 @@ fn reseed(labels: &mut [usize], joint: &Joint, classes: usize) -> bool {
 }
 
 fn assigned_mse(mixture: &Mixture, field: &Field<'_>, labels: &[usize]) -> f64 {
-    let classes = super::mixture::gather(&mixture.components, &field.batcher, field.valid, labels, field.device);
+    let classes = super::mixture::gather(&mixture.members[0], &field.batcher, field.valid, labels, field.device);
     let squares = classes.iter().flat_map(|class| &class.squares).filter(|square| !square.is_nan());
     let (n, sum) = squares.fold((0.0, 0.0), |(n, sum), &square| (n + 1.0, sum + f64::from(square)));
     sum / f64::max(n, 1.0)

@@ -25,7 +25,7 @@ pub struct MlpConfig {
 
 impl Default for MlpConfig {
     fn default() -> Self {
-        Self { hidden: vec![256; 3], degree: 0, treatment: TreatmentEmbeddingConfig::SMOOTH }
+        Self { hidden: vec![256; 3], degree: 0, treatment: TreatmentEmbeddingConfig::Smooth { frequencies: 0, scale: 0.0 } }
     }
 }
 

@@ -1,0 +1,320 @@
+//! The default recipe from data to a model that can be asked.
+
+use burn::tensor::Device;
+
+use super::calibrate::{Calibration, Case};
+use super::components::BATCH;
+use super::explore::{Attempt, Context};
+use super::fitted::{FitReport, Fitted, Header, Part, StartReport};
+use super::members::{self, Member};
+use super::mixture::{Mixture, around, gather};
+use super::pool::Pool;
+use super::scales::{Residuals, Scales};
+use super::select::{Rung, Selection, select};
+use super::split::Split;
+use super::{Monitor, Prior, Support};
+use crate::config::{FitConfig, Recipe};
+use crate::data::{Dataset, Scaler};
+use crate::eval::adjusted_rand_index;
+use crate::models::{BaseConfig, Shapes};
+use crate::{Error, Result, stream};
+
+/// Fewest units that a fit accepts.
+const LEAST_UNITS: usize = 20;
+/// A start is another solution where its classes agree less than this with the best one's ...
+const OTHER: f64 = 0.9;
+/// ... and is not ruled out where its likelihood per element comes this close.
+const CLOSE: f64 = 0.02;
+
+/// What a fit runs on; no effect on its result.
+#[derive(Clone, Debug)]
+pub struct Resources {
+    /// How many threads.
+    pub threads: usize,
+    /// Where tensors live.
+    pub device: Device,
+}
+
+impl Default for Resources {
+    fn default() -> Self {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        Self { threads, device: Device::flex() }
+    }
+}
+
+/// Fit a model to `data`; where `valid` is given, all of `data` trains, and selection and calibration use `valid`.
+pub fn fit(
+    data: &Dataset,
+    valid: Option<&Dataset>,
+    config: &FitConfig,
+    resources: &Resources,
+    monitor: &dyn Monitor,
+) -> Result<Fitted> {
+    config.check()?;
+    if data.len() < LEAST_UNITS {
+        let problem = format!("{} units are too few to fit a model on", data.len());
+        return Err(Error::data("x", problem, format!("give at least {LEAST_UNITS}")));
+    }
+    let mut rng = stream(config.seed, &["split"]);
+    let (joined, split) = match valid {
+        None => (None, Split::new(data.len(), &mut rng)),
+        Some(valid) => (Some(data.join(valid)?), Split::given(data.len(), valid.len(), &mut rng)),
+    };
+    let data = joined.as_ref().unwrap_or(data);
+    let scaler = Scaler::fit(&data.view(split.train.clone()), config.recipe == Recipe::Paper);
+    let shapes = Shapes {
+        x: data.x().shape().to_vec(),
+        t: data.t().each(),
+        y: data.y().shape().to_vec(),
+        missing: data.x().mask().is_some(),
+        classes: 0,
+    };
+    let pool = Pool::new(resources.threads)?;
+    let context = Context {
+        config,
+        data,
+        scaler: &scaler,
+        shapes: &shapes,
+        split: &split,
+        device: &resources.device,
+        pool: &pool,
+        monitor,
+    };
+    match config.recipe {
+        Recipe::Default => default_recipe(&context),
+        Recipe::Paper => super::paper::paper_recipe(&context),
+    }
+}
+
+/// Starts and EM, choice of base model and K, ensemble, scales, weights, calibration.
+fn default_recipe(context: &Context<'_>) -> Result<Fitted> {
+    let Selection { chosen, tried, one_class_suffices } = select(context)?;
+    let learned = learn(context, &chosen)?;
+    let mixture = Mixture { prior: learned.prior, scales: learned.scales, members: learned.members };
+    let alternatives = alternatives(context, &chosen);
+    let report = FitReport {
+        tried,
+        one_class_suffices,
+        starts: start_reports(&chosen.attempts),
+        agreement: agreement(&chosen.attempts),
+        class_sizes: learned.sizes,
+        val_nll: learned.val_nll,
+        val_mse: learned.val_mse,
+        epochs: learned.epochs,
+        effort: learned.effort.to_owned(),
+        notes: notes(&chosen, one_class_suffices),
+        ..FitReport::default()
+    };
+    Ok(finish(context, chosen.base, mixture, alternatives, report))
+}
+
+/// What the ensemble came to.
+struct Learned {
+    members: Vec<super::components::Components>,
+    scales: Scales,
+    prior: Prior,
+    sizes: Vec<usize>,
+    val_nll: f64,
+    val_mse: f64,
+    epochs: usize,
+    effort: &'static str,
+}
+
+/// Train the ensemble on the classes that EM found, and look at what it leaves unexplained.
+fn learn(context: &Context<'_>, rung: &Rung) -> Result<Learned> {
+    let (base, classes, best) = (&rung.base, rung.classes, &rung.attempts[0]);
+    let batcher = context.batcher();
+    let rows = context.split.learning();
+    let (count, folds) = members::counts(context, base);
+    let folds = members::cut(&rows, folds);
+    let labels = label(context, &best.course.mixture, &rows);
+    let (setting, first) = members::choose(context, base, classes, best.sharing, &labels, &folds)?;
+    let labels = label(context, &around(first.components, &batcher, &first.held_out, context.device), &rows);
+    let members = members::ensemble(context, base, classes, &setting, &labels, &folds, count)?;
+
+    let residuals = held_out_residuals(context, &members, &labels, classes);
+    let scales = Scales::fit(&residuals, batcher.scaler.y.each(), batcher.scaler.t.each(), true);
+    let labelled = |rows: &[usize]| rows.iter().map(|&row| (row, labels[row])).collect::<Vec<_>>();
+    let (train, valid) = (labelled(&context.split.train), labelled(&context.split.valid));
+    let prior = Prior::fit(&batcher, &train, &valid, classes);
+    let mut sizes = vec![0; classes];
+    rows.iter().for_each(|&row| sizes[labels[row]] += 1);
+    let (val_nll, val_mse) = held_out_scores(context, &members, &scales, &prior, &residuals);
+    Ok(Learned {
+        epochs: members.iter().map(|member| member.epochs).max().unwrap_or(0),
+        members: members.into_iter().map(|member| member.components).collect(),
+        scales,
+        prior,
+        sizes,
+        val_nll,
+        val_mse,
+        effort: setting.effort.name,
+    })
+}
+
+/// The most probable class of `rows`, by row of the data set.
+fn label(context: &Context<'_>, mixture: &Mixture, rows: &[usize]) -> Vec<usize> {
+    let found = mixture.joint_in(&context.batcher(), rows, context.device, context.pool).labels();
+    let mut labels = vec![0; context.data.len()];
+    rows.iter().zip(found).for_each(|(&row, label)| labels[row] = label);
+    labels
+}
+
+/// Residuals of units from members that did not learn from them, by class.
+fn held_out_residuals(context: &Context<'_>, members: &[Member], labels: &[usize], classes: usize) -> Vec<Residuals> {
+    let parts = context.pool.map(members.iter().collect(), |member| {
+        let own: Vec<usize> = member.held_out.iter().map(|&row| labels[row]).collect();
+        gather(&member.components, &context.batcher(), &member.held_out, &own, context.device)
+    });
+    let mut all = vec![Residuals::default(); classes];
+    for part in parts {
+        for (all, part) in all.iter_mut().zip(part) {
+            all.t.extend(part.t);
+            all.squares.extend(part.squares);
+        }
+    }
+    all
+}
+
+fn held_out_scores(
+    context: &Context<'_>,
+    members: &[Member],
+    scales: &Scales,
+    prior: &Prior,
+    residuals: &[Residuals],
+) -> (f64, f64) {
+    let nll: Vec<f64> = context
+        .pool
+        .map(members.iter().collect(), |member| {
+            let members = vec![member.components.clone()];
+            let mixture = Mixture { members, scales: scales.clone(), prior: prior.clone() };
+            mixture.joint(&context.batcher(), &member.held_out, context.device).marginal()
+        })
+        .concat();
+    let squares = residuals.iter().flat_map(|class| &class.squares).filter(|square| !square.is_nan());
+    let (n, sum) = squares.fold((0.0, 0.0), |(n, sum), &square| (n + 1.0, sum + f64::from(square)));
+    (nll.iter().sum::<f64>() / nll.len().max(1) as f64, sum / f64::max(n, 1.0))
+}
+
+/// Other starts' solutions that held-out units do not rule out.
+fn alternatives(context: &Context<'_>, rung: &Rung) -> Vec<Mixture> {
+    let best = &rung.attempts[0];
+    let limit = best.score() + CLOSE * context.scaler.y.each() as f64;
+    let other = |attempt: &&Attempt| {
+        attempt.score() < limit && adjusted_rand_index(&attempt.course.labels, &best.course.labels) < OTHER
+    };
+    rung.attempts[1..].iter().filter(other).take(2).map(|attempt| attempt.course.mixture.clone()).collect()
+}
+
+fn start_reports(attempts: &[Attempt]) -> Vec<StartReport> {
+    let best = &attempts[0].course.labels;
+    let report = |attempt: &Attempt| {
+        let start = attempt.start?;
+        let agreement = adjusted_rand_index(&attempt.course.labels, best);
+        Some(StartReport { start, nll: attempt.score(), agreement })
+    };
+    attempts.iter().filter_map(report).collect()
+}
+
+fn agreement(attempts: &[Attempt]) -> f64 {
+    let reports = start_reports(attempts);
+    let others: Vec<f64> = reports.iter().skip(1).map(|report| report.agreement).collect();
+    if others.is_empty() { 1.0 } else { others.iter().sum::<f64>() / others.len() as f64 }
+}
+
+fn notes(rung: &Rung, one_class_suffices: bool) -> Vec<String> {
+    let mut notes = Vec::new();
+    if one_class_suffices && rung.classes > 1 {
+        notes.push(format!(
+            "no hidden class was found: one class explains held-out units as well as {}; \
+             use --classes 1 or --classes auto",
+            rung.classes
+        ));
+    } else if one_class_suffices {
+        notes.push("no hidden class was found: the model answers with one class".to_owned());
+    }
+    let reseeded = rung.attempts[0].course.reseeded;
+    if reseeded > 0 {
+        notes.push(format!("a class lost its units and was started again {reseeded} times; try fewer classes"));
+    }
+    notes
+}
+
+/// Calibrate and put everything together.
+pub(crate) fn finish(
+    context: &Context<'_>,
+    base: BaseConfig,
+    mixture: Mixture,
+    alternatives: Vec<Mixture>,
+    mut report: FitReport,
+) -> Fitted {
+    let cases = cases(context, &mixture);
+    let calibration = Calibration::fit(&cases, expected_spread(&base, mixture.members.len()));
+    let split = context.split;
+    report.units = [split.train.len(), split.valid.len(), split.calibration.len()];
+    report.delta_hat = delta_hat(context, &mixture);
+    let header = Header {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        config: context.config.clone(),
+        shapes: context.shapes.clone(),
+        base,
+        classes: mixture.classes(),
+        scaler: context.scaler.clone(),
+        calibration,
+        members: Part::of(&mixture),
+        alternatives: alternatives.iter().map(Part::of).collect(),
+        report,
+    };
+    let support = Support::new(&context.batcher(), &split.train);
+    Fitted { header, mixture, alternatives, support, device: context.device.clone(), threads: context.pool.threads() }
+}
+
+/// What the members' variance must be multiplied by to be that of their mean, before any data speak. Networks
+/// differ by their start as well as by their fold; closed forms by their fold alone, as in a jackknife.
+fn expected_spread(base: &BaseConfig, members: usize) -> f32 {
+    let m = members as f32;
+    match base {
+        BaseConfig::Linear(_) => (m - 1.0).powi(2) / m,
+        _ => 1.0,
+    }
+}
+
+fn cases(context: &Context<'_>, mixture: &Mixture) -> Vec<Case> {
+    let batcher = context.batcher();
+    let d = batcher.scaler.y.each();
+    let parts = context.pool.map(context.split.calibration.chunks(BATCH).collect(), |rows| {
+        let labels = mixture.joint(&batcher, rows, context.device).labels();
+        let y = batcher.outcomes(rows);
+        let t = batcher.treatments(rows);
+        let d_t = t.len() / rows.len();
+        let mut cases = vec![Case::default(); rows.len()];
+        for k in 0..mixture.classes() {
+            let spread = mixture.spread(k, &batcher, rows, None, context.device);
+            for (i, &row) in rows.iter().enumerate().filter(|(i, _)| labels[*i] == k) {
+                let log_variance = mixture.scales.log_variance(k, &t[i * d_t..(i + 1) * d_t]);
+                let mask = batcher.data.y().mask_row(row);
+                for j in (0..d).filter(|&j| mask.is_none_or(|mask| mask[j])) {
+                    let residual = y[i * d + j] - spread.mean[i * d + j];
+                    let element = (residual.powi(2), log_variance[j].exp(), spread.variance[i * d + j]);
+                    cases[i].elements.push(element);
+                }
+            }
+        }
+        cases
+    });
+    parts.concat()
+}
+
+/// The largest class mean of |y - m_k| per element, on calibration units.
+fn delta_hat(context: &Context<'_>, mixture: &Mixture) -> f64 {
+    let rows = &context.split.calibration;
+    let batcher = context.batcher();
+    let labels = mixture.joint_in(&batcher, rows, context.device, context.pool).labels();
+    let classes = gather(&mixture.members[0], &batcher, rows, &labels, context.device);
+    let mean = |class: &Residuals| {
+        let seen = class.squares.iter().filter(|square| !square.is_nan());
+        let (n, sum) = seen.fold((0.0, 0.0), |(n, sum), &square| (n + 1.0, sum + f64::from(square.sqrt())));
+        if n > 0.0 { sum / n } else { 0.0 }
+    };
+    classes.iter().map(mean).fold(0.0, f64::max)
+}

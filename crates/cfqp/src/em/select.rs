@@ -1,0 +1,139 @@
+//! Which base model and how many classes: what held-out units support, and no more.
+
+use super::components::residuals;
+use super::explore::{Attempt, Context, explore, single};
+use super::fitted::Tried;
+use crate::Result;
+use crate::config::{Base, Classes};
+use crate::models::{BaseConfig, LinearConfig};
+
+/// Attempts at one base model and number of classes, the best first.
+pub(crate) struct Rung {
+    pub base: BaseConfig,
+    pub classes: usize,
+    pub attempts: Vec<Attempt>,
+}
+
+impl Rung {
+    fn nll(&self) -> &[f64] {
+        &self.attempts[0].course.nll
+    }
+}
+
+/// What was chosen, and everything tried.
+pub(crate) struct Selection {
+    pub chosen: Rung,
+    pub tried: Vec<Tried>,
+    pub one_class_suffices: bool,
+}
+
+/// Least gain per outcome element, in nats, that a further class must bring.
+const LEAST_GAIN: f64 = 0.01;
+
+/// Base models worth trying on data of these shapes.
+fn candidates(context: &Context<'_>) -> Vec<BaseConfig> {
+    let config = context.config;
+    let linear = || BaseConfig::Linear(LinearConfig::default());
+    let mlp = || BaseConfig::Mlp(config.mlp.clone());
+    match config.base {
+        Base::Linear => vec![linear()],
+        Base::Mlp => vec![mlp()],
+        Base::Unet => vec![BaseConfig::Unet(config.unet.clone())],
+        Base::Transformer => vec![BaseConfig::Transformer(config.transformer)],
+        Base::Auto if context.shapes.x.len() == 3 && context.shapes.x[1..] == context.shapes.y[1..] => {
+            vec![BaseConfig::Unet(config.unet.clone())]
+        }
+        Base::Auto => vec![linear(), mlp()],
+    }
+}
+
+/// Climb from one class up for every base model, and choose.
+pub(crate) fn select(context: &Context<'_>) -> Result<Selection> {
+    let mut ladders = Vec::new();
+    for base in candidates(context) {
+        ladders.push(climb(context, base)?);
+    }
+    let d = context.scaler.y.each();
+    let picks: Vec<usize> = ladders.iter().map(|rungs| pick(rungs, context.config.classes, d)).collect();
+    let best = (0..ladders.len())
+        .min_by(|&a, &b| {
+            let score = |i: usize| ladders[i][picks[i]].attempts[0].score();
+            score(a).total_cmp(&score(b))
+        })
+        .expect("there are base models");
+    let chosen = picks[best];
+    let one = &ladders[best][0];
+    let one_class_suffices = one.classes == 1 && !clearly_better(ladders[best][chosen].nll(), one.nll(), d);
+    let mut tried = Vec::new();
+    for (i, rungs) in ladders.iter().enumerate() {
+        tried.extend(rungs.iter().enumerate().map(|(j, rung)| Tried {
+            base: rung.base.name().to_owned(),
+            classes: rung.classes,
+            nll: rung.attempts[0].score(),
+            mse: rung.attempts[0].course.mse,
+            chosen: (i, j) == (best, chosen),
+        }));
+    }
+    Ok(Selection { chosen: ladders.swap_remove(best).swap_remove(chosen), tried, one_class_suffices })
+}
+
+fn climb(context: &Context<'_>, base: BaseConfig) -> Result<Vec<Rung>> {
+    let single = single(context, &base)?;
+    let residuals = residuals(&single.net, &context.batcher(), &context.split.train, context.device, context.pool);
+    let rung = |classes: usize| -> Result<Rung> {
+        let attempts = explore(context, &base, &single.net, &residuals, classes)?;
+        Ok(Rung { base: base.clone(), classes, attempts })
+    };
+    let mut rungs = vec![rung(1)?];
+    match context.config.classes {
+        Classes::Given(1) => {}
+        Classes::Given(classes) => rungs.push(rung(classes)?),
+        Classes::Auto => {
+            let d = context.scaler.y.each();
+            let most = context.config.max_classes.min(context.split.train.len() / 8).max(1);
+            let mut best = 0;
+            for classes in 2..=most {
+                rungs.push(rung(classes)?);
+                let last = rungs.len() - 1;
+                if clearly_better(rungs[last].nll(), rungs[best].nll(), d) {
+                    best = last;
+                } else if last - best >= 2 {
+                    break;
+                }
+            }
+        }
+    }
+    Ok(rungs)
+}
+
+/// The rung asked for, or the lowest that no higher one clearly beats.
+fn pick(rungs: &[Rung], asked: Classes, elements: usize) -> usize {
+    if asked != Classes::Auto {
+        return rungs.len() - 1;
+    }
+    let beaten = |i: usize| rungs[i + 1..].iter().any(|high| clearly_better(high.nll(), rungs[i].nll(), elements));
+    (0..rungs.len()).find(|&i| !beaten(i)).unwrap_or(0)
+}
+
+/// Whether -log likelihoods `a` of held-out units are below `b` by more than chance and by enough to matter.
+fn clearly_better(a: &[f64], b: &[f64], elements: usize) -> bool {
+    let gains: Vec<f64> = a.iter().zip(b).map(|(a, b)| b - a).collect();
+    let n = gains.len().max(1) as f64;
+    let mean = gains.iter().sum::<f64>() / n;
+    let error = (gains.iter().map(|gain| (gain - mean).powi(2)).sum::<f64>() / n / n).sqrt();
+    mean > 2.0 * error && mean > LEAST_GAIN * elements as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gain_must_be_sure_and_large_enough() {
+        let flat = vec![1.0; 50];
+        let wild: Vec<f64> = (0..50).map(|i| if i % 2 == 0 { -4.0 } else { 5.0 }).collect();
+        assert!(clearly_better(&[0.5; 50], &flat, 1));
+        assert!(!clearly_better(&[0.999; 50], &flat, 1), "too small");
+        assert!(!clearly_better(&wild, &flat, 1), "too unsure");
+    }
+}

@@ -1,0 +1,127 @@
+//! Posterior and answer of every class, in standardised outcomes.
+
+use burn::tensor::Device;
+
+use crate::data::Batcher;
+use crate::em::{Mixture, gaussian_nll, log_sum_exp, spread};
+
+/// What one class answers for a batch of n units.
+pub(crate) struct ClassAnswer {
+    /// `[n, y elements]`
+    pub mean: Vec<f32>,
+    /// The members' variance of that mean, `[n, y elements]`.
+    pub model: Vec<f32>,
+    /// Variance of the noise that is not the same in both worlds, `[n, y elements]`.
+    pub noise: Vec<f32>,
+}
+
+/// The answers of all classes and how probable each class is.
+pub(crate) struct Abducted {
+    /// `[n, classes]`
+    pub posterior: Vec<f32>,
+    pub classes: Vec<ClassAnswer>,
+}
+
+/// A question about some units of a data set: their outcome under `to`, or how much that lies above their outcome
+/// under `from`. Treatments are standardised, `[n, d_t]`.
+#[derive(Clone, Copy)]
+pub(crate) struct Question<'a> {
+    pub batcher: Batcher<'a>,
+    pub rows: &'a [usize],
+    pub to: &'a [f32],
+    pub from: Option<&'a [f32]>,
+    pub rho: f32,
+}
+
+impl Question<'_> {
+    fn d_t(&self) -> usize {
+        self.batcher.scaler.t.each()
+    }
+
+    /// log s_k(t)^2 of every unit and element at treatments `t`.
+    fn log_variance(&self, mixture: &Mixture, k: usize, t: &[f32]) -> Vec<f32> {
+        t.chunks_exact(self.d_t()).flat_map(|t| mixture.scales.log_variance(k, t)).collect()
+    }
+
+    /// rho where an outcome was observed, 0 where it was not: there is no noise to carry over.
+    fn kept(&self) -> Vec<f32> {
+        let d = self.batcher.scaler.y.each();
+        let kept = |&row: &usize| match self.batcher.data.y().mask_row(row) {
+            Some(mask) => mask.iter().map(|&seen| if seen { self.rho } else { 0.0 }).collect(),
+            None => vec![self.rho; d],
+        };
+        self.rows.iter().flat_map(kept).collect()
+    }
+}
+
+/// Abduction, action, prediction.
+pub(crate) fn abduct(mixture: &Mixture, question: &Question<'_>, device: &Device) -> Abducted {
+    let (batcher, rows, n) = (&question.batcher, question.rows, question.rows.len());
+    let (y, t, kept) = (batcher.outcomes(rows), batcher.treatments(rows), question.kept());
+    let (d, classes) = (batcher.scaler.y.each(), mixture.classes());
+    let mut nll = vec![0.0; n * classes];
+    let mut answers = Vec::with_capacity(classes);
+    for k in 0..classes {
+        let seen = question.log_variance(mixture, k, &t);
+        let factual: Vec<Vec<f32>> =
+            mixture.members.iter().map(|m| m.mean(k, batcher, rows, Some(&t), device)).collect();
+        let average: Vec<f32> =
+            (0..n * d).map(|i| factual.iter().map(|m| m[i]).sum::<f32>() / factual.len() as f32).collect();
+        for (i, &row) in rows.iter().enumerate() {
+            let own = i * d..(i + 1) * d;
+            let mask = batcher.data.y().mask_row(row);
+            let fit = gaussian_nll(&y[own.clone()], &average[own.clone()], &seen[own], mask);
+            nll[i * classes + k] = fit - f64::from(mixture.prior.log(batcher, row)[k]);
+        }
+        answers.push(class_answer(mixture, question, k, &Factual { y: &y, kept: &kept, seen: &seen, members: &factual }, device));
+    }
+    let posterior = nll.chunks_exact(classes).flat_map(|row| {
+        let total = log_sum_exp(row);
+        row.iter().map(move |nll| (-nll - total).exp() as f32)
+    });
+    Abducted { posterior: posterior.collect(), classes: answers }
+}
+
+/// What was seen of a batch, and what class k's members make of it.
+struct Factual<'a> {
+    y: &'a [f32],
+    kept: &'a [f32],
+    /// log s_k(t)^2
+    seen: &'a [f32],
+    members: &'a [Vec<f32>],
+}
+
+fn class_answer(mixture: &Mixture, question: &Question<'_>, k: usize, factual: &Factual<'_>, device: &Device) -> ClassAnswer {
+    let (batcher, rows) = (&question.batcher, question.rows);
+    let to = question.log_variance(mixture, k, question.to);
+    let from = question.from.map(|from| question.log_variance(mixture, k, from));
+    // how much of a factual residual is carried over: rho s_k(t') / s_k(t), less the same under `from`
+    let deviation = |log_variance: f32| (0.5 * log_variance).exp();
+    let ratio = |log_variance: &[f32], i: usize| factual.kept[i] * deviation(log_variance[i] - factual.seen[i]);
+    let carried: Vec<f32> =
+        (0..to.len()).map(|i| ratio(&to, i) - from.as_ref().map_or(0.0, |from| ratio(from, i))).collect();
+    let member = |(member, seen): (&crate::em::Components, &Vec<f32>)| {
+        let mut answer = member.mean(k, batcher, rows, Some(question.to), device);
+        if let Some(from) = question.from {
+            let other = member.mean(k, batcher, rows, Some(from), device);
+            answer.iter_mut().zip(other).for_each(|(a, b)| *a -= b);
+        }
+        answer.iter_mut().zip(seen.iter().zip(&carried)).for_each(|(a, (seen, c))| *a -= c * seen);
+        answer
+    };
+    let members = mixture.members.iter().zip(factual.members).map(member).collect();
+    let spread = spread(members, batcher.scaler.y.each() / batcher.scaler.y.shape()[0]);
+    let mean = spread.mean.iter().zip(factual.y.iter().zip(&carried)).map(|(m, (y, c))| m + c * y).collect();
+    let fresh = |i: usize| {
+        let gap = deviation(to[i]) - from.as_ref().map_or(0.0, |from| deviation(from[i]));
+        (1.0 - factual.kept[i].powi(2)) * gap.powi(2)
+    };
+    let noise = (0..to.len()).map(fresh).collect();
+    // one member knows nothing of its own uncertainty: say no less than the noise
+    let model = if mixture.members.len() > 1 {
+        spread.variance
+    } else {
+        to.iter().map(|log_variance| log_variance.exp()).collect()
+    };
+    ClassAnswer { mean, model, noise }
+}
