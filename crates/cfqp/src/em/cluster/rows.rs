@@ -154,6 +154,7 @@ pub(super) fn weighted_distance(a: &[f32], b: &[f32], p: &[f32]) -> f64 {
     whole
 }
 
+#[inline(always)]
 fn total(sums: [f32; LANES]) -> f64 {
     sums.into_iter().map(f64::from).sum()
 }
