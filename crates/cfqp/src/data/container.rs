@@ -151,7 +151,7 @@ mod tests {
     use tempfile::TempDir;
 
     fn weights() -> Vec<Weight> {
-        let values = vec![1.0, -0.0, f32::MIN_POSITIVE / 3.0, 1.0 / 3.0, f32::MAX, 6.0];
+        let values = [1.0, -0.0, f32::MIN_POSITIVE / 3.0, 1.0 / 3.0, f32::MAX, 6.0];
         let weight = |name: &str, shape: &[usize], count: usize| Weight {
             name: name.to_owned(),
             shape: shape.to_vec(),

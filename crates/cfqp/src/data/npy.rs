@@ -194,7 +194,7 @@ pub(super) fn write_header(to: &mut impl Write, descr: &str, shape: &[usize]) ->
 mod tests {
     use super::*;
 
-    pub fn npy(header: &str, elements: &[u8]) -> Vec<u8> {
+    fn npy(header: &str, elements: &[u8]) -> Vec<u8> {
         let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
         bytes.extend((header.len() as u16).to_le_bytes());
         bytes.extend(header.as_bytes());
@@ -244,9 +244,9 @@ mod tests {
         assert_eq!((shape, values), (vec![2, 3], vec![0.0, 1.0, 2.0, 3.0, 4.0, 5.0]));
         let bytes: Vec<u8> = (0..24).collect();
         let (_, values) = read_all(&npy(&header("|u1", "True", "(2, 3, 4)"), &bytes)).unwrap();
-        // Element (i, j, k) stands at i + 2 j + 6 k.
-        assert_eq!(values[(1 * 3 + 2) * 4 + 3], 1.0 + 4.0 + 18.0);
-        assert_eq!(values[(0 * 3 + 1) * 4 + 2], 2.0 + 12.0);
+        // Element (i, j, k) stood at i + 2 j + 6 k.
+        let wanted = |at: usize| (at / 12 + 2 * (at / 4 % 3) + 6 * (at % 4)) as f32;
+        assert_eq!(values, (0..24).map(wanted).collect::<Vec<_>>());
     }
 
     #[test]
