@@ -101,8 +101,9 @@ impl UnetConfig {
 
     /// Whether the groups of layer `i` divide its channels, on the way down and up.
     fn fits(&self, i: usize, channels: usize) -> bool {
-        let first = i > 0 || channels % self.groups.min(FIRST_GROUPS).min(channels).max(1) == 0;
-        channels > 0 && first && channels % self.groups.min(channels) == 0
+        let first = if i == 0 { FIRST_GROUPS } else { usize::MAX };
+        let divide = |groups: usize| channels.is_multiple_of(groups.min(channels));
+        channels > 0 && divide(self.groups.min(first)) && divide(self.groups)
     }
 }
 
