@@ -1,6 +1,6 @@
 //! How long a training step of the paper's U-Nets takes: forward, backward and Adam, batch 128.
 //!
-//!     cargo run --release --example unet_step
+//!     cargo run --release --example unet_step -- [series | images] [steps]
 //!
 //! `RAYON_NUM_THREADS=1` for one thread.
 
@@ -8,16 +8,24 @@ use std::time::Instant;
 
 use burn::module::Module;
 use burn::optim::GradientsParams;
-use burn::tensor::{Device, Distribution, Tensor};
+use burn::tensor::{Device, Tensor, TensorData};
 use cfqp::{Adam, Input, Network, Shapes, TreatmentEmbeddingConfig, UnetConfig, stream};
+use rand::RngExt as _;
 
 const BATCH: usize = 128;
 
 fn main() {
     let shapes =
         |x: &[usize], y: &[usize]| Shapes { x: x.to_vec(), t: 1, y: y.to_vec(), missing: false, classes: 0 };
-    measure("series [2, 20]", &shapes(&[2, 20], &[2, 20]), 60);
-    measure("images [1, 28, 28] to [3, 28, 28]", &shapes(&[1, 28, 28], &[3, 28, 28]), 8);
+    let mut arguments = std::env::args().skip(1);
+    let which = arguments.next();
+    let steps = arguments.next().and_then(|steps| steps.parse().ok());
+    if which.as_deref() != Some("images") {
+        measure("series [2, 20]", &shapes(&[2, 20], &[2, 20]), steps.unwrap_or(60));
+    }
+    if which.as_deref() != Some("series") {
+        measure("images [1, 28, 28]", &shapes(&[1, 28, 28], &[3, 28, 28]), steps.unwrap_or(8));
+    }
 }
 
 fn measure(name: &str, shapes: &Shapes, steps: usize) {
@@ -25,7 +33,11 @@ fn measure(name: &str, shapes: &Shapes, steps: usize) {
     let config = UnetConfig { treatment: TreatmentEmbeddingConfig::PAPER, ..UnetConfig::default() };
     let mut network = config.init(shapes, &mut stream(1, &["unet"]), &device).expect("shapes of a U-Net");
     let mut optimizer = Adam::default().init();
-    let random = |width| Tensor::<2>::random([BATCH, width], Distribution::Normal(0.0, 1.0), &Device::flex());
+    let mut rng = stream(2, &["data"]);
+    let mut random = |width: usize| {
+        let values: Vec<f32> = (0..BATCH * width).map(|_| rng.random_range(-1.7..1.7)).collect();
+        Tensor::<2>::from_data(TensorData::new(values, [BATCH, width]), &Device::flex())
+    };
     let (x, t, y) = (random(shapes.x.iter().product()), random(1), random(shapes.y.iter().product()));
     let on = |device: &Device| Input {
         x: x.clone().to_device(device),

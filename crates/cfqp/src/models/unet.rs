@@ -16,7 +16,7 @@ use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::{Input, Network, Shapes};
-use crate::nn::{Channels, ConvBlock, ConvOut, Linear, TreatmentEmbedding, TreatmentEmbeddingConfig, Window};
+use crate::nn::{Channels, ConvBlock, ConvOut, TreatmentEmbedding, TreatmentEmbeddingConfig, Window};
 use crate::{Error, Result, Rng};
 
 #[cfg(test)]
@@ -83,31 +83,31 @@ impl UnetConfig {
         let [c1, c2, c3, c4] = self.channels;
         let embedding =
             TreatmentEmbedding::init(&self.treatment, shapes.t, shapes.classes, self.embed, rng, device);
-        let terms = Linear::init(self.embed, [c1, c2, c3, c4, c3, c2, c1].iter().sum(), rng, device);
         let inputs = [frame.inputs, c1, c2, c3];
         let down = (0..4).map(|i| {
             let groups = if i == 0 { self.groups.min(FIRST_GROUPS) } else { self.groups };
-            let channels = channels(inputs[i], self.channels[i], groups);
+            let channels = self.block(inputs[i], self.channels[i], groups);
             ConvBlock::init(windows[i], channels, rng, device)
         });
         let down = down.collect();
         // From the coarsest grid up; but for the first, the inputs are the layer below and its twin on the way down.
         let up = [(3, c4, c3), (2, 2 * c3, c2), (1, 2 * c2, c1)].map(|(i, inputs, outputs)| {
-            ConvBlock::init_transposed(windows[i], channels(inputs, outputs, self.groups), rng, device)
+            ConvBlock::init_transposed(windows[i], self.block(inputs, outputs, self.groups), rng, device)
         });
         let out = ConvOut::init(windows[0], 2 * c1, frame.outputs, rng, device);
-        Ok(Unet { embedding, terms, down, up: up.into(), out, frame })
+        Ok(Unet { embedding, down, up: up.into(), out, frame })
+    }
+
+    fn block(&self, inputs: usize, outputs: usize, groups: usize) -> Channels {
+        Channels { inputs, outputs, groups: groups.min(outputs), embed: self.embed }
     }
 
     /// Whether the groups of layer `i` divide its channels, on the way down and up.
     fn fits(&self, i: usize, channels: usize) -> bool {
-        let first = i > 0 || channels % self.groups.min(FIRST_GROUPS).min(channels).max(1) == 0;
-        channels > 0 && first && channels % self.groups.min(channels) == 0
+        let first = if i == 0 { FIRST_GROUPS } else { usize::MAX };
+        let divide = |groups: usize| channels.is_multiple_of(groups.min(channels));
+        channels > 0 && divide(self.groups.min(first)) && divide(self.groups)
     }
-}
-
-fn channels(inputs: usize, outputs: usize, groups: usize) -> Channels {
-    Channels { inputs, outputs, groups: groups.min(outputs) }
 }
 
 /// How the flat rows of a data set become grids, and back.
@@ -216,8 +216,6 @@ fn no_grid(name: &str, shape: &[usize]) -> Error {
 #[derive(Module, Debug)]
 pub struct Unet {
     embedding: TreatmentEmbedding,
-    /// The treatment terms of all blocks, side by side.
-    terms: Linear,
     down: Vec<ConvBlock>,
     up: Vec<ConvBlock>,
     out: ConvOut,
@@ -227,21 +225,17 @@ pub struct Unet {
 
 impl Network for Unet {
     fn forward(&self, input: &Input) -> Tensor<2> {
-        let terms = self.terms.forward(self.embedding.forward(input.t.clone(), input.class.clone()));
-        let widths = self.down.iter().chain(&self.up).map(|block| block.norm.gamma.dims()[0]).collect();
-        let mut terms = terms.split_with_sizes(widths, 1).into_iter();
-        let mut term = || terms.next().expect("one term per block");
-
+        let e = self.embedding.forward(input.t.clone(), input.class.clone());
         let mut h = self.frame.enter(input);
         let mut twins = Vec::new();
         for block in &self.down {
-            h = block.forward(h, None, term());
+            h = block.forward(h, None, e.clone());
             twins.push(h.clone());
         }
         let mut twin = None; // the coarsest layer goes up alone
         twins.pop();
         for block in &self.up {
-            h = block.forward(h, twin, term());
+            h = block.forward(h, twin, e.clone());
             twin = twins.pop();
         }
         self.frame.leave(self.out.forward(h, twin.expect("one twin per layer up")))

@@ -96,8 +96,9 @@ fn renew_composed<const D: usize>(step: Step, old: [Tensor<D>; 3], grad: Tensor<
 fn renew_fused<const D: usize>(step: Step, old: [Tensor<D>; 3], grad: Tensor<D>) -> [Tensor<D>; 3] {
     let [mut p, mut m, mut v] = old.map(primitive);
     let grad = primitive(grad);
-    let grad = grad.as_slice().expect("a contiguous tensor of f32");
-    kernels::adam(step, p.storage_mut(), grad, m.storage_mut(), v.storage_mut());
+    let g = grad.as_slice().expect("a contiguous tensor of f32");
+    kernels::adam(step, p.storage_mut(), g, m.storage_mut(), v.storage_mut());
+    fused::recycle([grad]);
     [p, m, v].map(Tensor::from_primitive::<Flex>)
 }
 

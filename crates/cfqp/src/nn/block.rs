@@ -1,4 +1,4 @@
-//! swish(group norm(convolution(x) + treatment term)): what a U-Net is made of.
+//! swish(group norm(convolution(x) + e V + v)), with e the embedding of the treatment: what a U-Net is made of.
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
@@ -7,7 +7,7 @@ use rand::RngExt as _;
 use super::conv::{convolve, convolve_transposed};
 use super::fused::{self, BlockKind, BlockParams};
 use super::norm::GroupNorm;
-use super::{Window, swish, tensor};
+use super::{Linear, Window, swish, tensor};
 use crate::Rng;
 
 /// A convolution, or its transpose, with what follows it.
@@ -15,18 +15,22 @@ use crate::Rng;
 pub(crate) struct ConvBlock {
     /// `[cover * inputs, outputs]`, or transposed `[inputs, cover * outputs]`.
     pub(crate) weight: Param<Tensor<2>>,
+    /// From the embedding of the treatment to the term that is added at every site.
+    pub(crate) term: Linear,
     pub(crate) norm: GroupNorm,
     #[module(skip)]
     pub(crate) window: Window,
     pub(crate) transposed: bool,
 }
 
-/// The channels that go in and come out of a block, and the groups that they are normalised in.
+/// The channels that go in and come out of a block, the groups that they are normalised in, and the width of
+/// the embedding of the treatment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Channels {
     pub inputs: usize,
     pub outputs: usize,
     pub groups: usize,
+    pub embed: usize,
 }
 
 impl ConvBlock {
@@ -34,22 +38,25 @@ impl ConvBlock {
     pub fn init(window: Window, channels: Channels, rng: &mut Rng, device: &Device) -> Self {
         let rows = window.cover() * channels.inputs;
         let weight = uniform([rows, channels.outputs], rows, rng, device);
+        let term = Linear::init(channels.embed, channels.outputs, rng, device);
         let norm = GroupNorm::init(channels.outputs, channels.groups, device);
-        Self { weight, norm, window, transposed: false }
+        Self { weight, term, norm, window, transposed: false }
     }
 
     /// The transposed convolution over the window; `channels.inputs` counts those of the skip input too.
     pub fn init_transposed(window: Window, channels: Channels, rng: &mut Rng, device: &Device) -> Self {
         let columns = window.cover() * channels.outputs;
         let weight = uniform([channels.inputs, columns], columns, rng, device);
+        let term = Linear::init(channels.embed, channels.outputs, rng, device);
         let norm = GroupNorm::init(channels.outputs, channels.groups, device);
-        Self { weight, norm, window, transposed: true }
+        Self { weight, term, norm, window, transposed: true }
     }
 
     /// # Shapes
-    /// x `[n, positions, inputs]` (with the channels of `skip` put after its own), term `[n, outputs]`, to
-    /// `[n, places, outputs]`; positions and places change sides if transposed
-    pub fn forward(&self, x: Tensor<3>, skip: Option<Tensor<3>>, term: Tensor<2>) -> Tensor<3> {
+    /// x `[n, positions, inputs]` (with the channels of `skip` put after its own), embedding `[n, embed]`,
+    /// to `[n, places, outputs]`; positions and places change sides if transposed
+    pub fn forward(&self, x: Tensor<3>, skip: Option<Tensor<3>>, embedding: Tensor<2>) -> Tensor<3> {
+        let term = self.term.forward(embedding);
         if fused::available(&x.device()) && (self.transposed || skip.is_none()) {
             self.fused(x, skip, term)
         } else {
@@ -149,7 +156,7 @@ mod tests {
     fn a_fused_block_is_its_composition() {
         let device = Device::flex().autodiff();
         let mut rng = stream(1, &["block"]);
-        let channels = Channels { inputs: 5, outputs: 8, groups: 4 };
+        let channels = Channels { inputs: 5, outputs: 8, groups: 2, embed: 6 };
         for (window, second) in windows() {
             for n in [1, 5] {
                 let down = ConvBlock::init(window, channels, &mut rng, &device);
@@ -202,17 +209,17 @@ mod tests {
     fn the_bits_do_not_depend_on_the_number_of_threads() {
         let device = Device::flex().autodiff();
         let window = Window::new([6, 7], [3, 3], [2, 2]);
-        let channels = Channels { inputs: 5, outputs: 8, groups: 4 };
+        let channels = Channels { inputs: 5, outputs: 8, groups: 2, embed: 6 };
         let run = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| {
                 let mut rng = stream(1, &["block"]);
                 let block = ConvBlock::init(window, channels, &mut rng, &device);
                 let x = random([33, window.positions(), 5], &mut rng, &device);
-                let term = random([33, 8], &mut rng, &device);
-                let y = block.forward(x.clone(), None, term.clone());
+                let e = random([33, 6], &mut rng, &device);
+                let y = block.forward(x.clone(), None, e.clone());
                 with_grads(y, |grads| {
-                    grads.of(&x).of(&block.weight.val()).of(&term).of(&block.norm.gamma.val());
+                    grads.of(&x).of(&block.weight.val()).of(&e).of(&block.norm.gamma.val());
                 })
             })
         };

@@ -13,7 +13,7 @@ use burn::tensor::{Bytes, DType, Device, Shape, Tensor};
 use burn_flex::{FlexTensor, Layout};
 
 use super::Window;
-use super::kernels::{Block, Convolution, LinearSwish, Out, Saved};
+use super::kernels::{Block, Buffer, Convolution, LinearSwish, Out, Saved};
 
 /// Whether the fused operations work on tensors of this device.
 pub(crate) fn available(device: &Device) -> bool {
@@ -129,14 +129,25 @@ fn dims<const D: usize>(tensor: &FlexTensor) -> [usize; D] {
     tensor.layout().shape().as_slice().try_into().expect("the rank that the wrapper gave it")
 }
 
-fn tensor(values: Vec<f32>, shape: &[usize]) -> FlexTensor {
+fn tensor(values: Buffer, shape: &[usize]) -> FlexTensor {
     let layout = Layout::contiguous(Shape::from(shape.to_vec()));
-    FlexTensor::new(Bytes::from_elems(values), layout, DType::F32)
+    FlexTensor::new(Bytes::from_elems(values.into_vec()), layout, DType::F32)
 }
 
 /// The gradient as a tensor of the same shape as what it is the gradient of.
-fn like(values: Vec<f32>, of: &FlexTensor) -> FlexTensor {
+fn like(values: Buffer, of: &FlexTensor) -> FlexTensor {
     tensor(values, of.layout().shape().as_slice())
+}
+
+/// Keeps the memory of tensors that nobody else holds for the next buffers.
+pub(super) fn recycle<const N: usize>(tensors: [FlexTensor; N]) {
+    for tensor in tensors {
+        let whole = tensor.bytes().len() == tensor.layout().num_elements() * size_of::<f32>();
+        if whole && tensor.is_unique() && tensor.is_contiguous() && tensor.dtype() == DType::F32 {
+            let (bytes, _, _) = tensor.into_data().into_parts();
+            drop(bytes.try_into_vec().map(Buffer::from));
+        }
+    }
 }
 
 // ---- swish(x W + b) ----
@@ -147,7 +158,7 @@ struct LinearState {
     x: FlexTensor,
     weight: FlexTensor,
     bias: FlexTensor,
-    z: Arc<Vec<f32>>,
+    z: Arc<Buffer>,
 }
 
 impl LinearState {
@@ -173,6 +184,7 @@ impl Backward<Flex, 3> for LinearBackward {
         let found = linear.backward(slice(x), z, slice(&dy), ops.parents[0].is_some());
         let found = [(found.x, x), (found.weight, weight), (found.bias, bias)];
         register(grads, ops.parents.map(|parent| parent.map(|node| node.id)), found);
+        recycle([dy, ops.state.x]);
     }
 }
 
@@ -180,7 +192,7 @@ impl Backward<Flex, 3> for LinearBackward {
 fn register<const N: usize>(
     grads: &mut Gradients,
     wanting: [Option<NodeId>; N],
-    found: [(Vec<f32>, &FlexTensor); N],
+    found: [(Buffer, &FlexTensor); N],
 ) {
     for (input, (values, of)) in wanting.into_iter().zip(found) {
         if let Some(input) = input {
@@ -258,6 +270,8 @@ impl Backward<Flex, 6> for BlockBackward {
             (found.beta, &state.beta),
         ];
         register(grads, ops.parents.map(|parent| parent.map(|node| node.id)), found);
+        let [x, skip] = ops.state.x;
+        recycle([dy, x, skip]);
     }
 }
 
@@ -305,6 +319,8 @@ impl Backward<Flex, 4> for OutBackward {
         let found =
             [(x, &state.x[0]), (skip, &state.x[1]), (found.weight, &state.weight), (found.bias, &state.bias)];
         register(grads, ops.parents.map(|parent| parent.map(|node| node.id)), found);
+        let [x, skip] = ops.state.x;
+        recycle([dy, x, skip]);
     }
 }
 
@@ -316,7 +332,10 @@ impl FusedOps for Flex {
         weight: FloatTensor<Self>,
         bias: FloatTensor<Self>,
     ) -> FloatTensor<Self> {
-        LinearState::forward(&x, &weight, &bias).0
+        let (y, state) = LinearState::forward(&x, &weight, &bias);
+        drop(x);
+        recycle([state.x]);
+        y
     }
 
     fn conv_block(
@@ -328,7 +347,10 @@ impl FusedOps for Flex {
         beta: FloatTensor<Self>,
         kind: BlockKind,
     ) -> FloatTensor<Self> {
-        block_state([x, skip], [weight, term, gamma, beta], kind).forward(false)
+        let mut state = block_state([x, skip], [weight, term, gamma, beta], kind);
+        let y = state.forward(false);
+        recycle(state.x);
+        y
     }
 
     fn conv_out(
@@ -338,7 +360,10 @@ impl FusedOps for Flex {
         bias: FloatTensor<Self>,
         window: Window,
     ) -> FloatTensor<Self> {
-        out_state([x, skip], [weight, bias], window).forward()
+        let state = out_state([x, skip], [weight, bias], window);
+        let y = state.forward();
+        recycle(state.x);
+        y
     }
 }
 

@@ -61,19 +61,17 @@ impl Golden {
         let (weight, shape) = get("treatment_embedder.1.weight");
         ours.push(("embedding.linear.weight".into(), transposed(&weight, shape[0] as usize)));
         ours.push(("embedding.linear.bias".into(), get("treatment_embedder.1.bias").0));
-        let (mut terms, mut biases) = (vec![], vec![]);
-        for i in 1..=7 {
-            terms.extend(get(&format!("dense{i}.dense.weight")).0);
-            biases.extend(get(&format!("dense{i}.dense.bias")).0);
-        }
-        ours.push(("terms.weight".into(), transposed(&terms, biases.len())));
-        ours.push(("terms.bias".into(), biases));
+        let mut dense = 1..;
         let blocks =
             [("down", "conv", "gnorm", [1, 2, 3, 4].as_slice()), ("up", "tconv", "tgnorm", &[4, 3, 2])];
         for (side, conv, norm, layers) in blocks {
             for (i, layer) in layers.iter().enumerate() {
                 let (weight, shape) = get(&format!("{conv}{layer}.weight"));
                 ours.push((format!("{side}.{i}.weight"), for_gemm(&weight, &shape, side == "up")));
+                let term = format!("dense{}.dense", dense.next().unwrap());
+                let (weight, shape) = get(&format!("{term}.weight"));
+                ours.push((format!("{side}.{i}.term.weight"), transposed(&weight, shape[0] as usize)));
+                ours.push((format!("{side}.{i}.term.bias"), get(&format!("{term}.bias")).0));
                 ours.push((format!("{side}.{i}.norm.gamma"), get(&format!("{norm}{layer}.weight")).0));
                 ours.push((format!("{side}.{i}.norm.beta"), get(&format!("{norm}{layer}.bias")).0));
             }
@@ -130,11 +128,13 @@ impl ModuleVisitor for Grads {
     }
 }
 
+/// The norm of a group of one channel takes out what was added to it: the gradients of such a term are
+/// zero, and rounding is all that is left of them.
 fn assert_near(name: &str, ours: &[f32], golden: &[f32]) {
     assert_eq!(ours.len(), golden.len(), "{name}");
     let scale = golden.iter().fold(0f32, |m, v| m.max(v.abs()));
     let off = ours.iter().zip(golden).fold(0f32, |m, (a, b)| m.max((a - b).abs()));
-    assert!(off <= 1e-4 * scale, "{name}: off by {off}, largest {scale}");
+    assert!(off <= 1e-4 * scale + 5e-7, "{name}: off by {off}, largest {scale}");
 }
 
 fn agrees_with_the_reference(name: &str, shapes: &Shapes) {

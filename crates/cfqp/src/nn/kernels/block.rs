@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::buffer;
+use super::buffer::{Buffer, buffer};
 use super::convolution::{Convolution, Gradients};
 use super::norm::{Back, Norm, NormGrads, norm_swish, norm_swish_backward};
 use super::parts::{Parts, run, total};
@@ -26,26 +26,26 @@ pub(crate) struct Block<'a> {
 #[derive(Debug)]
 pub(crate) struct Saved {
     /// The normalised convolution, the shape of the output.
-    normal: Vec<f32>,
+    normal: Buffer,
     /// What it was multiplied by, `[n, outputs]`.
-    scale: Vec<f32>,
+    scale: Buffer,
 }
 
 /// The gradients of a block, each the shape of what it is the gradient of; `x` is empty if not wanted.
 #[derive(Debug)]
 #[allow(missing_docs)]
 pub(crate) struct BlockGrads {
-    pub x: [Vec<f32>; 2],
-    pub weight: Vec<f32>,
-    pub term: Vec<f32>,
-    pub gamma: Vec<f32>,
-    pub beta: Vec<f32>,
+    pub x: [Buffer; 2],
+    pub weight: Buffer,
+    pub term: Buffer,
+    pub gamma: Buffer,
+    pub beta: Buffer,
 }
 
 impl Block<'_> {
     /// # Shapes
     /// x `[n, sites, inputs]` each, term `[n, outputs]`, to `[n, sites, outputs]`
-    pub fn forward(&self, x: [&[f32]; 2], term: &[f32]) -> Vec<f32> {
+    pub fn forward(&self, x: [&[f32]; 2], term: &[f32]) -> Buffer {
         let mut y = buffer(self.units(term) * self.convolution.width_out());
         let parts = Parts::of(self.units(term));
         let work = parts.cut(x[0]).zip(parts.cut(x[1])).zip(parts.cut(term)).zip(parts.cut_mut(&mut y));
@@ -67,7 +67,7 @@ impl Block<'_> {
     }
 
     /// The same, and what the backward pass needs.
-    pub fn forward_saved(&self, x: [&[f32]; 2], term: &[f32]) -> (Vec<f32>, Saved) {
+    pub fn forward_saved(&self, x: [&[f32]; 2], term: &[f32]) -> (Buffer, Saved) {
         let width = self.convolution.width_out();
         let mut y = buffer(self.units(term) * width);
         let mut saved = Saved { normal: buffer(y.len()), scale: buffer(term.len()) };
@@ -135,13 +135,13 @@ impl Block<'_> {
         back: Back<'_>,
         mut dx: Option<[&mut [f32]; 2]>,
         dterm: &mut [f32],
-    ) -> (Vec<f32>, NormGrads) {
+    ) -> (Buffer, NormGrads) {
         let (convolution, norm) = (&self.convolution, self.norm());
         let (width, outputs) = (convolution.width_out(), convolution.outputs);
         let tile = self.tile(back.dy);
         let (mut scratch, mut dz) = (buffer(convolution.scratch(tile)), buffer(tile * width));
         let mut dw = buffer(self.weight.len());
-        let mut grads = NormGrads { gamma: vec![0.0; outputs], beta: vec![0.0; outputs] };
+        let mut grads = NormGrads { gamma: vec![0.0; outputs].into(), beta: vec![0.0; outputs].into() };
         for units in self.tiles(back.dy) {
             let back = Back {
                 dy: of(back.dy, &units, width),

@@ -1,6 +1,6 @@
 //! y = swish(x W + b)
 
-use super::buffer;
+use super::buffer::{Buffer, buffer};
 use super::matrix::{Matrix, product};
 use super::parts::{Parts, run, total};
 use super::vectorised::{sigmoid, swish_slope};
@@ -17,9 +17,9 @@ pub(crate) struct LinearSwish<'a> {
 #[derive(Debug)]
 #[allow(missing_docs)]
 pub(crate) struct LinearGrads {
-    pub x: Vec<f32>,
-    pub weight: Vec<f32>,
-    pub bias: Vec<f32>,
+    pub x: Buffer,
+    pub weight: Buffer,
+    pub bias: Buffer,
 }
 
 vectorised! {
@@ -68,7 +68,7 @@ impl LinearSwish<'_> {
     ///
     /// # Shapes
     /// `[n, inputs]` to `[n, outputs]` each
-    pub fn forward(&self, x: &[f32]) -> (Vec<f32>, Vec<f32>) {
+    pub fn forward(&self, x: &[f32]) -> (Buffer, Buffer) {
         let (inputs, outputs) = (self.inputs(), self.bias.len());
         let n = x.len() / inputs;
         let (mut y, mut z) = (buffer(n * outputs), buffer(n * outputs));
@@ -89,7 +89,8 @@ impl LinearSwish<'_> {
         let parts = Parts::of(n);
         let work = parts.cut(x).zip(parts.cut(z)).zip(parts.cut(dy)).zip(parts.cut_mut(&mut dx));
         let sums = run(work.collect(), |(((x, z), dy), dx)| {
-            let (mut dz, mut dw, mut db) = (buffer(z.len()), buffer(self.weight.len()), vec![0.0; outputs]);
+            let (mut dz, mut dw, mut db) =
+                (buffer(z.len()), buffer(self.weight.len()), Buffer::from(vec![0.0; outputs]));
             swish_backward(z, dy, &mut dz, &mut db);
             let dz = Matrix::new(&dz, outputs);
             product(Matrix::new(x, inputs).transposed(), dz, &mut dw, false);

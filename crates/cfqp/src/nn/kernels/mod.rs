@@ -10,6 +10,7 @@ mod vectorised;
 
 mod adam;
 mod block;
+mod buffer;
 mod columns;
 mod convolution;
 mod linear;
@@ -20,11 +21,7 @@ mod parts;
 
 pub(crate) use adam::{Step, adam};
 pub(crate) use block::{Block, Saved};
+pub(crate) use buffer::Buffer;
 pub(crate) use convolution::Convolution;
 pub(crate) use linear::LinearSwish;
 pub(crate) use out::Out;
-
-/// A buffer of which every element will be written.
-fn buffer(len: usize) -> Vec<f32> {
-    vec![0.0; len]
-}

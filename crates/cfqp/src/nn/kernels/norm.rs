@@ -7,6 +7,7 @@
 //!            dz = scale (du gamma - mean(du gamma) - h mean(du gamma h)),  dterm = sum over positions of dz
 //! ```
 
+use super::buffer::Buffer;
 use super::vectorised::{sigmoid, swish_slope};
 use crate::nn::norm::EPSILON;
 
@@ -21,8 +22,8 @@ pub(super) struct Norm<'a> {
 /// The gradients of scale and shift, added up over units.
 #[derive(Debug)]
 pub(super) struct NormGrads {
-    pub gamma: Vec<f32>,
-    pub beta: Vec<f32>,
+    pub gamma: Buffer,
+    pub beta: Buffer,
 }
 
 vectorised! {

@@ -1,7 +1,7 @@
 //! (Transposed) convolution and bias.
 
 use super::block::{inputs_of, of, of_mut, tiles};
-use super::buffer;
+use super::buffer::{Buffer, buffer};
 use super::convolution::{Convolution, Gradients};
 use super::parts::{Parts, run, total};
 
@@ -20,15 +20,15 @@ pub(crate) struct Out<'a> {
 #[derive(Debug)]
 #[allow(missing_docs)]
 pub(crate) struct OutGrads {
-    pub x: [Vec<f32>; 2],
-    pub weight: Vec<f32>,
-    pub bias: Vec<f32>,
+    pub x: [Buffer; 2],
+    pub weight: Buffer,
+    pub bias: Buffer,
 }
 
 impl Out<'_> {
     /// # Shapes
     /// x of n units `[n, sites, inputs]` each, to `[n, sites, outputs]`
-    pub fn forward(&self, x: [&[f32]; 2], n: usize) -> Vec<f32> {
+    pub fn forward(&self, x: [&[f32]; 2], n: usize) -> Buffer {
         let convolution = &self.convolution;
         let width = convolution.width_out();
         let mut y = buffer(n * width);
@@ -66,16 +66,11 @@ impl Out<'_> {
     }
 
     /// One part's gradients of weight and bias.
-    fn backward_part(
-        &self,
-        x: [&[f32]; 2],
-        dy: &[f32],
-        mut dx: Option<[&mut [f32]; 2]>,
-    ) -> (Vec<f32>, Vec<f32>) {
+    fn backward_part(&self, x: [&[f32]; 2], dy: &[f32], mut dx: Option<[&mut [f32]; 2]>) -> (Buffer, Buffer) {
         let convolution = &self.convolution;
         let n = dy.len() / convolution.width_out();
         let mut scratch = buffer(convolution.scratch(convolution.tile().min(n)));
-        let (mut dw, mut bias) = (buffer(self.weight.len()), vec![0.0; self.bias.len()]);
+        let (mut dw, mut bias) = (buffer(self.weight.len()), Buffer::from(vec![0.0; self.bias.len()]));
         for units in tiles(convolution, n) {
             let dy = of(dy, &units, convolution.width_out());
             for row in dy.chunks_exact(bias.len()) {

