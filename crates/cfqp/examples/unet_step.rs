@@ -20,12 +20,16 @@ fn main() {
     let mut arguments = std::env::args().skip(1);
     let which = arguments.next();
     let steps = arguments.next().and_then(|steps| steps.parse().ok());
-    if which.as_deref() != Some("images") {
-        measure("series [2, 20]", &shapes(&[2, 20], &[2, 20]), steps.unwrap_or(60));
-    }
-    if which.as_deref() != Some("series") {
-        measure("images [1, 28, 28]", &shapes(&[1, 28, 28], &[3, 28, 28]), steps.unwrap_or(8));
-    }
+    // Inside the pool: from outside, every operation would be handed over to it.
+    let pool = rayon::ThreadPoolBuilder::new().build().expect("threads can be started");
+    pool.install(|| {
+        if which.as_deref() != Some("images") {
+            measure("series [2, 20]", &shapes(&[2, 20], &[2, 20]), steps.unwrap_or(60));
+        }
+        if which.as_deref() != Some("series") {
+            measure("images [1, 28, 28]", &shapes(&[1, 28, 28], &[3, 28, 28]), steps.unwrap_or(8));
+        }
+    });
 }
 
 fn measure(name: &str, shapes: &Shapes, steps: usize) {

@@ -23,13 +23,16 @@ pub(crate) struct ConvBlock {
     pub(crate) transposed: bool,
 }
 
-/// The channels that go in and come out of a block, the groups that they are normalised in, and the width of
-/// the embedding of the treatment.
+/// The sizes of a block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Channels {
+    /// What goes in, that of a skip input counted.
     pub inputs: usize,
+    /// What comes out.
     pub outputs: usize,
+    /// Groups of the norm; they divide the outputs.
     pub groups: usize,
+    /// Width of the embedding of the treatment.
     pub embed: usize,
 }
 
@@ -209,14 +212,14 @@ mod tests {
     fn the_bits_do_not_depend_on_the_number_of_threads() {
         let device = Device::flex().autodiff();
         let window = Window::new([6, 7], [3, 3], [2, 2]);
-        let channels = Channels { inputs: 5, outputs: 8, groups: 2, embed: 6 };
+        let channels = Channels { inputs: 32, outputs: 64, groups: 8, embed: 6 };
         let run = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| {
                 let mut rng = stream(1, &["block"]);
                 let block = ConvBlock::init(window, channels, &mut rng, &device);
-                let x = random([33, window.positions(), 5], &mut rng, &device);
-                let e = random([33, 6], &mut rng, &device);
+                let x = random([301, window.positions(), 32], &mut rng, &device);
+                let e = random([301, 6], &mut rng, &device);
                 let y = block.forward(x.clone(), None, e.clone());
                 with_grads(y, |grads| {
                     grads.of(&x).of(&block.weight.val()).of(&e).of(&block.norm.gamma.val());

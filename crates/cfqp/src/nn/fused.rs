@@ -2,18 +2,17 @@
 //!
 //! Each has a composition of Burn's own operations as its definition, which serves all other devices.
 
-use std::sync::Arc;
+mod backward;
+mod slices;
 
-use burn::backend::autodiff::NodeId;
-use burn::backend::autodiff::checkpoint::{base::Checkpointer, strategy::CheckpointStrategy};
-use burn::backend::autodiff::grads::Gradients;
-use burn::backend::autodiff::ops::{Backward, Ops, OpsKind};
+use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
+use burn::backend::autodiff::ops::{Backward as _, OpsKind};
 use burn::backend::{Autodiff, Dispatch, Flex, backend_extension, tensor::FloatTensor};
-use burn::tensor::{Bytes, DType, Device, Shape, Tensor};
-use burn_flex::{FlexTensor, Layout};
+use burn::tensor::{Device, Tensor};
 
 use super::Window;
-use super::kernels::{Block, Buffer, Convolution, LinearSwish, Out, Saved};
+use backward::{BlockBackward, BlockState, LinearBackward, LinearState, OutBackward, OutState};
+pub(super) use slices::recycle;
 
 /// Whether the fused operations work on tensors of this device.
 pub(crate) fn available(device: &Device) -> bool {
@@ -31,16 +30,22 @@ pub(crate) fn linear_swish(x: Tensor<2>, weight: Tensor<2>, bias: Tensor<1>) -> 
 
 /// The parameters of a block.
 pub(crate) struct BlockParams {
+    /// `[cover * inputs, outputs]`, or transposed `[inputs, cover * outputs]`.
     pub weight: Tensor<2>,
+    /// Scale of the group norm `[outputs]`.
     pub gamma: Tensor<1>,
+    /// Shift of the group norm `[outputs]`.
     pub beta: Tensor<1>,
 }
 
 /// What a block is, besides its parameters.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BlockKind {
+    /// Where the convolution looks.
     pub window: Window,
+    /// Whether it goes from places to positions.
     pub transposed: bool,
+    /// Groups of the norm.
     pub groups: usize,
 }
 
@@ -119,211 +124,6 @@ pub trait FusedOps: burn::backend::Backend {
     ) -> FloatTensor<Self>;
 }
 
-// ---- tensors and slices ----
-
-fn slice(tensor: &FlexTensor) -> &[f32] {
-    tensor.as_slice().expect("a contiguous tensor of f32")
-}
-
-fn dims<const D: usize>(tensor: &FlexTensor) -> [usize; D] {
-    tensor.layout().shape().as_slice().try_into().expect("the rank that the wrapper gave it")
-}
-
-fn tensor(values: Buffer, shape: &[usize]) -> FlexTensor {
-    let layout = Layout::contiguous(Shape::from(shape.to_vec()));
-    FlexTensor::new(Bytes::from_elems(values.into_vec()), layout, DType::F32)
-}
-
-/// The gradient as a tensor of the same shape as what it is the gradient of.
-fn like(values: Buffer, of: &FlexTensor) -> FlexTensor {
-    tensor(values, of.layout().shape().as_slice())
-}
-
-/// Keeps the memory of tensors that nobody else holds for the next buffers.
-pub(super) fn recycle<const N: usize>(tensors: [FlexTensor; N]) {
-    for tensor in tensors {
-        let whole = tensor.bytes().len() == tensor.layout().num_elements() * size_of::<f32>();
-        if whole && tensor.is_unique() && tensor.is_contiguous() && tensor.dtype() == DType::F32 {
-            let (bytes, _, _) = tensor.into_data().into_parts();
-            drop(bytes.try_into_vec().map(Buffer::from));
-        }
-    }
-}
-
-// ---- swish(x W + b) ----
-
-/// The inputs, contiguous, and z = x W + b.
-#[derive(Clone, Debug)]
-struct LinearState {
-    x: FlexTensor,
-    weight: FlexTensor,
-    bias: FlexTensor,
-    z: Arc<Buffer>,
-}
-
-impl LinearState {
-    fn forward(x: &FlexTensor, weight: &FlexTensor, bias: &FlexTensor) -> (FlexTensor, Self) {
-        let (x, weight, bias) = (x.to_contiguous(), weight.to_contiguous(), bias.to_contiguous());
-        let linear = LinearSwish { weight: slice(&weight), bias: slice(&bias) };
-        let (y, z) = linear.forward(slice(&x));
-        let y = tensor(y, &[dims::<2>(&x)[0], dims::<1>(&bias)[0]]);
-        (y, Self { x, weight, bias, z: Arc::new(z) })
-    }
-}
-
-#[derive(Debug)]
-struct LinearBackward;
-
-impl Backward<Flex, 3> for LinearBackward {
-    type State = LinearState;
-
-    fn backward(self, ops: Ops<LinearState, 3>, grads: &mut Gradients, _: &mut Checkpointer) {
-        let dy = grads.consume::<Flex>(&ops.node).to_contiguous();
-        let LinearState { x, weight, bias, z } = &ops.state;
-        let linear = LinearSwish { weight: slice(weight), bias: slice(bias) };
-        let found = linear.backward(slice(x), z, slice(&dy), ops.parents[0].is_some());
-        let found = [(found.x, x), (found.weight, weight), (found.bias, bias)];
-        register(grads, ops.parents.map(|parent| parent.map(|node| node.id)), found);
-        recycle([dy, ops.state.x]);
-    }
-}
-
-/// Hands the gradients to the inputs that want one.
-fn register<const N: usize>(
-    grads: &mut Gradients,
-    wanting: [Option<NodeId>; N],
-    found: [(Buffer, &FlexTensor); N],
-) {
-    for (input, (values, of)) in wanting.into_iter().zip(found) {
-        if let Some(input) = input {
-            grads.register::<Flex>(input, like(values, of));
-        }
-    }
-}
-
-// ---- blocks ----
-
-/// The inputs, contiguous, and what the forward pass saved.
-#[derive(Clone, Debug)]
-struct BlockState {
-    x: [FlexTensor; 2],
-    weight: FlexTensor,
-    term: FlexTensor,
-    gamma: FlexTensor,
-    beta: FlexTensor,
-    kind: BlockKind,
-    saved: Option<Arc<Saved>>,
-}
-
-impl BlockState {
-    fn block(&self) -> Block<'_> {
-        let [[_, _, first], [_, _, second]] = [dims(&self.x[0]), dims(&self.x[1])];
-        let [outputs] = dims(&self.gamma);
-        let BlockKind { window, transposed, groups } = self.kind;
-        Block {
-            convolution: Convolution { window, transposed, inputs: [first, second], outputs },
-            weight: slice(&self.weight),
-            gamma: slice(&self.gamma),
-            beta: slice(&self.beta),
-            groups,
-        }
-    }
-
-    fn slices(&self) -> [&[f32]; 2] {
-        [slice(&self.x[0]), slice(&self.x[1])]
-    }
-
-    /// The output; with `save`, what the backward pass needs stays in the state.
-    fn forward(&mut self, save: bool) -> FlexTensor {
-        let block = self.block();
-        let [n, outputs] = dims(&self.term);
-        let shape = [n, block.convolution.sites_out(), outputs];
-        if save {
-            let (y, saved) = block.forward_saved(self.slices(), slice(&self.term));
-            self.saved = Some(Arc::new(saved));
-            tensor(y, &shape)
-        } else {
-            tensor(block.forward(self.slices(), slice(&self.term)), &shape)
-        }
-    }
-}
-
-#[derive(Debug)]
-struct BlockBackward;
-
-impl Backward<Flex, 6> for BlockBackward {
-    type State = BlockState;
-
-    fn backward(self, ops: Ops<BlockState, 6>, grads: &mut Gradients, _: &mut Checkpointer) {
-        let dy = grads.consume::<Flex>(&ops.node).to_contiguous();
-        let state = &ops.state;
-        let wants_x = ops.parents[0].is_some() || ops.parents[1].is_some();
-        let saved = state.saved.as_ref().expect("the forward pass of a tracked operation saves");
-        let found = state.block().backward(state.slices(), saved, slice(&dy), wants_x);
-        let [x, skip] = found.x;
-        let found = [
-            (x, &state.x[0]),
-            (skip, &state.x[1]),
-            (found.weight, &state.weight),
-            (found.term, &state.term),
-            (found.gamma, &state.gamma),
-            (found.beta, &state.beta),
-        ];
-        register(grads, ops.parents.map(|parent| parent.map(|node| node.id)), found);
-        let [x, skip] = ops.state.x;
-        recycle([dy, x, skip]);
-    }
-}
-
-// ---- the last layer ----
-
-/// The inputs, contiguous.
-#[derive(Clone, Debug)]
-struct OutState {
-    x: [FlexTensor; 2],
-    weight: FlexTensor,
-    bias: FlexTensor,
-    window: Window,
-}
-
-impl OutState {
-    fn out(&self) -> Out<'_> {
-        let [[_, _, first], [_, _, second]] = [dims(&self.x[0]), dims(&self.x[1])];
-        let ([outputs], window) = (dims(&self.bias), self.window);
-        let convolution = Convolution { window, transposed: true, inputs: [first, second], outputs };
-        Out { convolution, weight: slice(&self.weight), bias: slice(&self.bias) }
-    }
-
-    fn slices(&self) -> [&[f32]; 2] {
-        [slice(&self.x[0]), slice(&self.x[1])]
-    }
-
-    fn forward(&self) -> FlexTensor {
-        let ([n, _, _], [outputs]) = (dims(&self.x[0]), dims(&self.bias));
-        tensor(self.out().forward(self.slices(), n), &[n, self.window.positions(), outputs])
-    }
-}
-
-#[derive(Debug)]
-struct OutBackward;
-
-impl Backward<Flex, 4> for OutBackward {
-    type State = OutState;
-
-    fn backward(self, ops: Ops<OutState, 4>, grads: &mut Gradients, _: &mut Checkpointer) {
-        let dy = grads.consume::<Flex>(&ops.node).to_contiguous();
-        let state = &ops.state;
-        let wants_x = ops.parents[0].is_some() || ops.parents[1].is_some();
-        let found = state.out().backward(state.slices(), slice(&dy), wants_x);
-        let [x, skip] = found.x;
-        let found =
-            [(x, &state.x[0]), (skip, &state.x[1]), (found.weight, &state.weight), (found.bias, &state.bias)];
-        register(grads, ops.parents.map(|parent| parent.map(|node| node.id)), found);
-        let [x, skip] = ops.state.x;
-        recycle([dy, x, skip]);
-    }
-}
-
 // ---- the backends ----
 
 impl FusedOps for Flex {
@@ -347,7 +147,7 @@ impl FusedOps for Flex {
         beta: FloatTensor<Self>,
         kind: BlockKind,
     ) -> FloatTensor<Self> {
-        let mut state = block_state([x, skip], [weight, term, gamma, beta], kind);
+        let mut state = BlockState::new([x, skip], [weight, term, gamma, beta], kind);
         let y = state.forward(false);
         recycle(state.x);
         y
@@ -360,22 +160,11 @@ impl FusedOps for Flex {
         bias: FloatTensor<Self>,
         window: Window,
     ) -> FloatTensor<Self> {
-        let state = out_state([x, skip], [weight, bias], window);
+        let state = OutState::new([x, skip], [weight, bias], window);
         let y = state.forward();
         recycle(state.x);
         y
     }
-}
-
-fn block_state(x: [FlexTensor; 2], params: [FlexTensor; 4], kind: BlockKind) -> BlockState {
-    let [weight, term, gamma, beta] = params.map(|tensor| tensor.to_contiguous());
-    let x = x.map(|tensor| tensor.to_contiguous());
-    BlockState { x, weight, term, gamma, beta, kind, saved: None }
-}
-
-fn out_state(x: [FlexTensor; 2], params: [FlexTensor; 2], window: Window) -> OutState {
-    let [weight, bias] = params.map(|tensor| tensor.to_contiguous());
-    OutState { x: x.map(|tensor| tensor.to_contiguous()), weight, bias, window }
 }
 
 impl<C: CheckpointStrategy> FusedOps for Autodiff<Flex, C> {
@@ -403,7 +192,7 @@ impl<C: CheckpointStrategy> FusedOps for Autodiff<Flex, C> {
     ) -> FloatTensor<Self> {
         let inputs = [x, skip, weight, term, gamma, beta].map(|tensor| tensor.into_parts());
         let [(x, n0), (skip, n1), (weight, n2), (term, n3), (gamma, n4), (beta, n5)] = inputs;
-        let mut state = block_state([x, skip], [weight, term, gamma, beta], kind);
+        let mut state = BlockState::new([x, skip], [weight, term, gamma, beta], kind);
         match BlockBackward.prepare::<C>([n0, n1, n2, n3, n4, n5]).compute_bound().stateful() {
             OpsKind::Tracked(prepared) => {
                 let y = state.forward(true);
@@ -422,7 +211,7 @@ impl<C: CheckpointStrategy> FusedOps for Autodiff<Flex, C> {
     ) -> FloatTensor<Self> {
         let inputs = [x, skip, weight, bias].map(|tensor| tensor.into_parts());
         let [(x, n0), (skip, n1), (weight, n2), (bias, n3)] = inputs;
-        let state = out_state([x, skip], [weight, bias], window);
+        let state = OutState::new([x, skip], [weight, bias], window);
         let y = state.forward();
         match OutBackward.prepare::<C>([n0, n1, n2, n3]).compute_bound().stateful() {
             OpsKind::Tracked(prepared) => prepared.finish(state, y),

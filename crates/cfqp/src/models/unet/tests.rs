@@ -1,11 +1,12 @@
 //! Against the float64 reference: `tests/golden/README.md` says where it comes from.
 
 use burn::module::{ModuleVisitor, Param};
+use burn::optim::GradientsParams;
 use burn::tensor::TensorData;
 use serde_json::Value;
 
 use super::*;
-use crate::{load_weights, save_weights, stream};
+use crate::{Adam, load_weights, save_weights, stream};
 
 fn series(channels: usize, steps: usize) -> Shapes {
     Shapes { x: vec![channels, steps], t: 1, y: vec![channels, steps], missing: false, classes: 0 }
@@ -245,4 +246,29 @@ fn what_it_cannot_do_is_refused_with_a_way_out() {
     ] {
         assert!(config.check(&series(2, 20)).is_err());
     }
+}
+
+#[test]
+fn training_gives_the_same_bits_on_any_number_of_threads() {
+    let device = Device::flex().autodiff();
+    let trained = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| {
+            let mut rng = stream(1, &["unet"]);
+            let mut network = UnetConfig::default().init(&series(2, 20), &mut rng, &device).unwrap();
+            let mut adam = Adam::default().init();
+            let some = |width: usize| {
+                let values = (0..128 * width).map(|i| (i as f32 * 0.37).sin()).collect();
+                rows(values, 128, &device)
+            };
+            let input = Input { x: some(40), missing: None, t: some(1), class: None };
+            for _ in 0..3 {
+                let loss = (network.forward(&input) - some(40)).square().mean();
+                let grads = GradientsParams::from_grads(loss.backward(), &network);
+                network = adam.step(1e-3, network, grads);
+            }
+            save_weights(&network)
+        })
+    };
+    assert!(trained(1) == trained(3));
 }

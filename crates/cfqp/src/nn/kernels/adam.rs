@@ -7,16 +7,20 @@
 /// p = keep p - rate m / (sqrt(v) + epsilon)
 /// ```
 #[derive(Clone, Copy, Debug)]
-#[allow(missing_docs)]
 pub(crate) struct Step {
+    /// What stays of m.
     pub beta_1: f32,
     /// 1 - beta_1, taken before rounding to f32.
     pub rest_1: f32,
+    /// What stays of v.
     pub beta_2: f32,
     /// 1 - beta_2, taken before rounding to f32.
     pub rest_2: f32,
+    /// Learning rate, corrected for the start of m and v at zero.
     pub rate: f32,
+    /// Added to the denominator, corrected likewise.
     pub epsilon: f32,
+    /// What the decay leaves of p.
     pub keep: f32,
 }
 

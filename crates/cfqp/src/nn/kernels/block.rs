@@ -33,12 +33,16 @@ pub(crate) struct Saved {
 
 /// The gradients of a block, each the shape of what it is the gradient of; `x` is empty if not wanted.
 #[derive(Debug)]
-#[allow(missing_docs)]
 pub(crate) struct BlockGrads {
+    /// Of both inputs.
     pub x: [Buffer; 2],
+    /// Of the weight.
     pub weight: Buffer,
+    /// Of the treatment term.
     pub term: Buffer,
+    /// Of the norm's scale.
     pub gamma: Buffer,
+    /// Of the norm's shift.
     pub beta: Buffer,
 }
 
@@ -47,7 +51,7 @@ impl Block<'_> {
     /// x `[n, sites, inputs]` each, term `[n, outputs]`, to `[n, sites, outputs]`
     pub fn forward(&self, x: [&[f32]; 2], term: &[f32]) -> Buffer {
         let mut y = buffer(self.units(term) * self.convolution.width_out());
-        let parts = Parts::of(self.units(term));
+        let parts = Parts::of(self.units(term), self.convolution.work());
         let work = parts.cut(x[0]).zip(parts.cut(x[1])).zip(parts.cut(term)).zip(parts.cut_mut(&mut y));
         run(work.collect(), |(((x0, x1), term), y)| {
             // What would be saved is overwritten from tile to tile, and stays in the cache.
@@ -71,7 +75,7 @@ impl Block<'_> {
         let width = self.convolution.width_out();
         let mut y = buffer(self.units(term) * width);
         let mut saved = Saved { normal: buffer(y.len()), scale: buffer(term.len()) };
-        let parts = Parts::of(self.units(term));
+        let parts = Parts::of(self.units(term), self.convolution.work());
         let read = parts.cut(x[0]).zip(parts.cut(x[1])).zip(parts.cut(term));
         let write = parts.cut_mut(&mut saved.normal).zip(parts.cut_mut(&mut saved.scale));
         let work = read.zip(parts.cut_mut(&mut y).zip(write));
@@ -92,7 +96,7 @@ impl Block<'_> {
         let width_in = self.convolution.width_in().map(|width| if wants_x { width } else { 0 });
         let (mut dx, mut dterm) = (width_in.map(|width| buffer(n * width)), buffer(saved.scale.len()));
         let [dx0, dx1] = &mut dx;
-        let parts = Parts::of(n);
+        let parts = Parts::of(n, self.convolution.work());
         let read = parts.cut(dy).zip(parts.cut(&saved.normal)).zip(parts.cut(&saved.scale));
         let read = parts.cut(x[0]).zip(parts.cut(x[1])).zip(read);
         let write = parts.cut_mut(dx0).zip(parts.cut_mut(dx1)).zip(parts.cut_mut(&mut dterm));

@@ -29,8 +29,9 @@ pub(crate) struct Convolution {
 
 /// Where the gradients of a convolution go.
 pub(super) struct Gradients<'a> {
-    /// Of the weight, and whether to add to what is there.
+    /// Of the weight.
     pub weight: &'a mut [f32],
+    /// Whether to add to what is there.
     pub add: bool,
     /// Of the inputs, if they are wanted.
     pub x: Option<[&'a mut [f32]; 2]>,
@@ -51,6 +52,11 @@ impl Convolution {
     /// Elements of one unit's output.
     pub fn width_out(&self) -> usize {
         self.sites_out() * self.outputs
+    }
+
+    /// Multiplications of one unit.
+    pub(super) fn work(&self) -> usize {
+        self.window.places() * self.window.cover() * (self.inputs[0] + self.inputs[1]) * self.outputs
     }
 
     /// How many units to work on at once.

@@ -5,20 +5,23 @@ use super::matrix::{Matrix, product};
 use super::parts::{Parts, run, total};
 use super::vectorised::{sigmoid, swish_slope};
 
-/// The parameters: weight `[inputs, outputs]` and bias `[outputs]`.
+/// The parameters.
 #[derive(Clone, Copy, Debug)]
-#[allow(missing_docs)]
 pub(crate) struct LinearSwish<'a> {
+    /// `[inputs, outputs]`
     pub weight: &'a [f32],
+    /// `[outputs]`
     pub bias: &'a [f32],
 }
 
 /// The gradients, each the shape of what it is the gradient of; `x` is empty if not wanted.
 #[derive(Debug)]
-#[allow(missing_docs)]
 pub(crate) struct LinearGrads {
+    /// Of the input.
     pub x: Buffer,
+    /// Of the weight.
     pub weight: Buffer,
+    /// Of the bias.
     pub bias: Buffer,
 }
 
@@ -72,7 +75,7 @@ impl LinearSwish<'_> {
         let (inputs, outputs) = (self.inputs(), self.bias.len());
         let n = x.len() / inputs;
         let (mut y, mut z) = (buffer(n * outputs), buffer(n * outputs));
-        let parts = Parts::of(n);
+        let parts = Parts::of(n, self.weight.len());
         let work = parts.cut(x).zip(parts.cut_mut(&mut y)).zip(parts.cut_mut(&mut z));
         run(work.collect(), |((x, y), z)| {
             product(Matrix::new(x, inputs), Matrix::new(self.weight, outputs), z, false);
@@ -86,7 +89,7 @@ impl LinearSwish<'_> {
         let (inputs, outputs) = (self.inputs(), self.bias.len());
         let n = x.len() / inputs;
         let mut dx = buffer(if wants_x { x.len() } else { 0 });
-        let parts = Parts::of(n);
+        let parts = Parts::of(n, self.weight.len());
         let work = parts.cut(x).zip(parts.cut(z)).zip(parts.cut(dy)).zip(parts.cut_mut(&mut dx));
         let sums = run(work.collect(), |(((x, z), dy), dx)| {
             let (mut dz, mut dw, mut db) =

@@ -1,6 +1,6 @@
 //! Fused operations on plain slices for the CPU, free of Burn.
 //!
-//! Two rules give the same bits on any number of threads: a batch is cut into a fixed number of parts, each
+//! Two rules give the same bits on any number of threads: a batch is cut into parts by its size alone, each part
 //! worked on by one thread; and what the parts sum up is added in their order. Loops are compiled for several
 //! instruction sets and chosen at run time; they keep to element-wise arithmetic in a fixed order, so that the
 //! choice does not change the result. (The matrix products have their own kernel for each instruction set.)

@@ -14,15 +14,20 @@ use crate::nn::norm::EPSILON;
 /// A group norm's scale, shift and groups.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Norm<'a> {
+    /// Scale `[channels]`.
     pub gamma: &'a [f32],
+    /// Shift `[channels]`.
     pub beta: &'a [f32],
+    /// Groups of neighbouring channels.
     pub groups: usize,
 }
 
 /// The gradients of scale and shift, added up over units.
 #[derive(Debug)]
 pub(super) struct NormGrads {
+    /// Of the scale.
     pub gamma: Buffer,
+    /// Of the shift.
     pub beta: Buffer,
 }
 
@@ -63,9 +68,11 @@ vectorised! {
 /// What the backward pass of some units reads.
 #[derive(Clone, Copy)]
 pub(super) struct Back<'a> {
+    /// The gradient of y.
     pub dy: &'a [f32],
     /// h, as the forward pass left it.
     pub normal: &'a [f32],
+    /// What h was multiplied by.
     pub scale: &'a [f32],
 }
 

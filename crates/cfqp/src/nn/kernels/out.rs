@@ -18,10 +18,12 @@ pub(crate) struct Out<'a> {
 
 /// The gradients, each the shape of what it is the gradient of; `x` is empty if not wanted.
 #[derive(Debug)]
-#[allow(missing_docs)]
 pub(crate) struct OutGrads {
+    /// Of both inputs.
     pub x: [Buffer; 2],
+    /// Of the weight.
     pub weight: Buffer,
+    /// Of the bias.
     pub bias: Buffer,
 }
 
@@ -32,7 +34,7 @@ impl Out<'_> {
         let convolution = &self.convolution;
         let width = convolution.width_out();
         let mut y = buffer(n * width);
-        let parts = Parts::of(n);
+        let parts = Parts::of(n, self.convolution.work());
         let work = parts.cut(x[0]).zip(parts.cut(x[1])).zip(parts.cut_mut(&mut y));
         run(work.collect(), |((x0, x1), y)| {
             let n = y.len() / width;
@@ -55,7 +57,7 @@ impl Out<'_> {
         let width_in = self.convolution.width_in().map(|width| if wants_x { width } else { 0 });
         let mut dx = width_in.map(|width| buffer(n * width));
         let [dx0, dx1] = &mut dx;
-        let parts = Parts::of(n);
+        let parts = Parts::of(n, self.convolution.work());
         let read = parts.cut(x[0]).zip(parts.cut(x[1])).zip(parts.cut(dy));
         let work = read.zip(parts.cut_mut(dx0).zip(parts.cut_mut(dx1)));
         let sums = run(work.collect(), |(((x0, x1), dy), (dx0, dx1))| {

@@ -5,8 +5,11 @@ use rayon::iter::{IndexedParallelIterator as _, IntoParallelIterator as _, Paral
 use super::buffer::Buffer;
 use super::vectorised::add;
 
-/// A batch is cut into this many parts, whatever the number of threads: the same bits on any machine's threads.
-pub(super) const PARTS: usize = 4;
+/// The most parts of a batch.
+const MOST: usize = 8;
+/// Multiplications from which a part is worth a thread: below, packing the weights once more costs what the
+/// thread gains.
+const WORTH: usize = 6_000_000;
 
 /// How n units are cut.
 #[derive(Clone, Copy, Debug)]
@@ -16,9 +19,12 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// At most [`PARTS`] parts of equal size, but for the last.
-    pub fn of(units: usize) -> Self {
-        Self { units, each: units.div_ceil(PARTS).max(1) }
+    /// Parts of equal size, but for the last, for units that take `work` multiplications each.
+    ///
+    /// How many depends on the work alone, never on the threads: the same bits on any number of them.
+    pub fn of(units: usize, work: usize) -> Self {
+        let parts = (units * work / WORTH).clamp(1, MOST);
+        Self { units, each: units.div_ceil(parts).max(1) }
     }
 
     /// How many parts there are.
@@ -60,6 +66,9 @@ impl Parts {
 
 /// Work on the parts, on the threads of the current pool; results in the parts' order.
 pub(super) fn run<T: Send, R: Send>(parts: Vec<T>, work: impl Fn(T) -> R + Sync + Send) -> Vec<R> {
+    if parts.len() <= 1 {
+        return parts.into_iter().map(work).collect(); // no thread to wake
+    }
     parts.into_par_iter().with_max_len(1).map(work).collect()
 }
 
@@ -79,11 +88,12 @@ mod tests {
     #[test]
     fn every_row_is_in_one_part_and_arrays_without_columns_are_cut_too() {
         for units in [0, 1, 2, 3, 5, 128] {
-            let parts = Parts::of(units);
+            let parts = Parts::of(units, WORTH);
             let data: Vec<f32> = (0..3 * units).map(|i| i as f32).collect();
             assert_eq!(parts.cut(&data).collect::<Vec<_>>().concat(), data);
             assert_eq!(parts.cut(&[]).count(), parts.count());
-            assert!(parts.count() <= PARTS.min(units));
+            assert_eq!(Parts::of(units, 1).count(), units.min(1));
+            assert!(parts.count() <= MOST.min(units));
         }
     }
 }

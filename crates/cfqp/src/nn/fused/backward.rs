@@ -1,0 +1,207 @@
+//! What the operations leave to their backward passes, and these.
+
+use std::sync::Arc;
+
+use burn::backend::Flex;
+use burn::backend::autodiff::NodeId;
+use burn::backend::autodiff::checkpoint::base::Checkpointer;
+use burn::backend::autodiff::grads::Gradients;
+use burn::backend::autodiff::ops::{Backward, Ops};
+use burn_flex::FlexTensor;
+
+use super::BlockKind;
+use super::slices::{dims, like, recycle, slice, tensor};
+use crate::nn::Window;
+use crate::nn::kernels::{Block, Buffer, Convolution, LinearSwish, Out, Saved};
+
+// ---- swish(x W + b) ----
+
+/// The inputs, contiguous, and z = x W + b.
+#[derive(Clone, Debug)]
+pub(super) struct LinearState {
+    pub x: FlexTensor,
+    weight: FlexTensor,
+    bias: FlexTensor,
+    z: Arc<Buffer>,
+}
+
+impl LinearState {
+    /// The output, and what the backward pass needs.
+    pub fn forward(x: &FlexTensor, weight: &FlexTensor, bias: &FlexTensor) -> (FlexTensor, Self) {
+        let (x, weight, bias) = (x.to_contiguous(), weight.to_contiguous(), bias.to_contiguous());
+        let linear = LinearSwish { weight: slice(&weight), bias: slice(&bias) };
+        let (y, z) = linear.forward(slice(&x));
+        let y = tensor(y, &[dims::<2>(&x)[0], dims::<1>(&bias)[0]]);
+        (y, Self { x, weight, bias, z: Arc::new(z) })
+    }
+}
+
+/// Of swish(x W + b).
+#[derive(Debug)]
+pub(super) struct LinearBackward;
+
+impl Backward<Flex, 3> for LinearBackward {
+    type State = LinearState;
+
+    fn backward(self, ops: Ops<LinearState, 3>, grads: &mut Gradients, _: &mut Checkpointer) {
+        let dy = grads.consume::<Flex>(&ops.node).to_contiguous();
+        let LinearState { x, weight, bias, z } = &ops.state;
+        let linear = LinearSwish { weight: slice(weight), bias: slice(bias) };
+        let found = linear.backward(slice(x), z, slice(&dy), ops.parents[0].is_some());
+        let found = [(found.x, x), (found.weight, weight), (found.bias, bias)];
+        register(grads, ops.parents.map(|parent| parent.map(|node| node.id)), found);
+        recycle([dy, ops.state.x]);
+    }
+}
+
+/// Hands the gradients to the inputs that want one.
+fn register<const N: usize>(
+    grads: &mut Gradients,
+    wanting: [Option<NodeId>; N],
+    found: [(Buffer, &FlexTensor); N],
+) {
+    for (input, (values, of)) in wanting.into_iter().zip(found) {
+        if let Some(input) = input {
+            grads.register::<Flex>(input, like(values, of));
+        }
+    }
+}
+
+// ---- blocks ----
+
+/// The inputs, contiguous, and what the forward pass saved.
+#[derive(Clone, Debug)]
+pub(super) struct BlockState {
+    pub x: [FlexTensor; 2],
+    weight: FlexTensor,
+    term: FlexTensor,
+    gamma: FlexTensor,
+    beta: FlexTensor,
+    kind: BlockKind,
+    saved: Option<Arc<Saved>>,
+}
+
+impl BlockState {
+    /// Weight, term, gamma and beta follow the inputs.
+    pub fn new(x: [FlexTensor; 2], params: [FlexTensor; 4], kind: BlockKind) -> Self {
+        let [weight, term, gamma, beta] = params.map(|tensor| tensor.to_contiguous());
+        let x = x.map(|tensor| tensor.to_contiguous());
+        Self { x, weight, term, gamma, beta, kind, saved: None }
+    }
+
+    fn block(&self) -> Block<'_> {
+        let [[_, _, first], [_, _, second]] = [dims(&self.x[0]), dims(&self.x[1])];
+        let [outputs] = dims(&self.gamma);
+        let BlockKind { window, transposed, groups } = self.kind;
+        Block {
+            convolution: Convolution { window, transposed, inputs: [first, second], outputs },
+            weight: slice(&self.weight),
+            gamma: slice(&self.gamma),
+            beta: slice(&self.beta),
+            groups,
+        }
+    }
+
+    fn slices(&self) -> [&[f32]; 2] {
+        [slice(&self.x[0]), slice(&self.x[1])]
+    }
+
+    /// The output; with `save`, what the backward pass needs stays in the state.
+    pub fn forward(&mut self, save: bool) -> FlexTensor {
+        let block = self.block();
+        let [n, outputs] = dims(&self.term);
+        let shape = [n, block.convolution.sites_out(), outputs];
+        if save {
+            let (y, saved) = block.forward_saved(self.slices(), slice(&self.term));
+            self.saved = Some(Arc::new(saved));
+            tensor(y, &shape)
+        } else {
+            tensor(block.forward(self.slices(), slice(&self.term)), &shape)
+        }
+    }
+}
+
+/// Of a block.
+#[derive(Debug)]
+pub(super) struct BlockBackward;
+
+impl Backward<Flex, 6> for BlockBackward {
+    type State = BlockState;
+
+    fn backward(self, ops: Ops<BlockState, 6>, grads: &mut Gradients, _: &mut Checkpointer) {
+        let dy = grads.consume::<Flex>(&ops.node).to_contiguous();
+        let state = &ops.state;
+        let wants_x = ops.parents[0].is_some() || ops.parents[1].is_some();
+        let saved = state.saved.as_ref().expect("the forward pass of a tracked operation saves");
+        let found = state.block().backward(state.slices(), saved, slice(&dy), wants_x);
+        let [x, skip] = found.x;
+        let found = [
+            (x, &state.x[0]),
+            (skip, &state.x[1]),
+            (found.weight, &state.weight),
+            (found.term, &state.term),
+            (found.gamma, &state.gamma),
+            (found.beta, &state.beta),
+        ];
+        register(grads, ops.parents.map(|parent| parent.map(|node| node.id)), found);
+        let [x, skip] = ops.state.x;
+        recycle([dy, x, skip]);
+    }
+}
+
+// ---- the last layer ----
+
+/// The inputs, contiguous.
+#[derive(Clone, Debug)]
+pub(super) struct OutState {
+    pub x: [FlexTensor; 2],
+    weight: FlexTensor,
+    bias: FlexTensor,
+    window: Window,
+}
+
+impl OutState {
+    /// Weight and bias follow the inputs.
+    pub fn new(x: [FlexTensor; 2], params: [FlexTensor; 2], window: Window) -> Self {
+        let [weight, bias] = params.map(|tensor| tensor.to_contiguous());
+        Self { x: x.map(|tensor| tensor.to_contiguous()), weight, bias, window }
+    }
+
+    fn out(&self) -> Out<'_> {
+        let [[_, _, first], [_, _, second]] = [dims(&self.x[0]), dims(&self.x[1])];
+        let ([outputs], window) = (dims(&self.bias), self.window);
+        let convolution = Convolution { window, transposed: true, inputs: [first, second], outputs };
+        Out { convolution, weight: slice(&self.weight), bias: slice(&self.bias) }
+    }
+
+    fn slices(&self) -> [&[f32]; 2] {
+        [slice(&self.x[0]), slice(&self.x[1])]
+    }
+
+    /// The output.
+    pub fn forward(&self) -> FlexTensor {
+        let ([n, _, _], [outputs]) = (dims(&self.x[0]), dims(&self.bias));
+        tensor(self.out().forward(self.slices(), n), &[n, self.window.positions(), outputs])
+    }
+}
+
+/// Of the last layer.
+#[derive(Debug)]
+pub(super) struct OutBackward;
+
+impl Backward<Flex, 4> for OutBackward {
+    type State = OutState;
+
+    fn backward(self, ops: Ops<OutState, 4>, grads: &mut Gradients, _: &mut Checkpointer) {
+        let dy = grads.consume::<Flex>(&ops.node).to_contiguous();
+        let state = &ops.state;
+        let wants_x = ops.parents[0].is_some() || ops.parents[1].is_some();
+        let found = state.out().backward(state.slices(), slice(&dy), wants_x);
+        let [x, skip] = found.x;
+        let found =
+            [(x, &state.x[0]), (skip, &state.x[1]), (found.weight, &state.weight), (found.bias, &state.bias)];
+        register(grads, ops.parents.map(|parent| parent.map(|node| node.id)), found);
+        let [x, skip] = ops.state.x;
+        recycle([dy, x, skip]);
+    }
+}

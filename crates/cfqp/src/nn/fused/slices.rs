@@ -1,0 +1,38 @@
+//! Tensors of the flex backend as slices, and back.
+
+use burn::tensor::{Bytes, DType, Shape};
+use burn_flex::{FlexTensor, Layout};
+
+use crate::nn::kernels::Buffer;
+
+/// The elements of a contiguous tensor.
+pub(super) fn slice(tensor: &FlexTensor) -> &[f32] {
+    tensor.as_slice().expect("a contiguous tensor of f32")
+}
+
+/// The shape of a tensor of rank D.
+pub(super) fn dims<const D: usize>(tensor: &FlexTensor) -> [usize; D] {
+    tensor.layout().shape().as_slice().try_into().expect("the rank that the wrapper gave it")
+}
+
+/// A tensor of `shape` with `values`.
+pub(super) fn tensor(values: Buffer, shape: &[usize]) -> FlexTensor {
+    let layout = Layout::contiguous(Shape::from(shape.to_vec()));
+    FlexTensor::new(Bytes::from_elems(values.into_vec()), layout, DType::F32)
+}
+
+/// The gradient as a tensor of the same shape as what it is the gradient of.
+pub(super) fn like(values: Buffer, of: &FlexTensor) -> FlexTensor {
+    tensor(values, of.layout().shape().as_slice())
+}
+
+/// Keeps the memory of tensors that nobody else holds for the next buffers.
+pub(in crate::nn) fn recycle<const N: usize>(tensors: [FlexTensor; N]) {
+    for tensor in tensors {
+        let whole = tensor.bytes().len() == tensor.layout().num_elements() * size_of::<f32>();
+        if whole && tensor.is_unique() && tensor.is_contiguous() && tensor.dtype() == DType::F32 {
+            let (bytes, _, _) = tensor.into_data().into_parts();
+            drop(bytes.try_into_vec().map(Buffer::from));
+        }
+    }
+}
