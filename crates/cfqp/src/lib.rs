@@ -11,14 +11,14 @@ mod query;
 mod rng;
 pub mod sim;
 
-pub use data::{
-    Dataset, Idx, Mnist, MnistPart, NpzArray, NpzValues, Units, View, read_array, read_container, read_idx, write_atomically, write_container,
-    write_npz,
-};
 pub use config::{Base, Classes, FitConfig, Recipe, Sharing, Start};
+pub use data::{
+    Dataset, Idx, Mnist, MnistPart, NpzArray, NpzValues, Units, View, read_array, read_container, read_idx,
+    write_atomically, write_container, write_npz,
+};
 pub use em::{
-    Calibration, Choice, Clusters, FitReport, Fitted, GaussianMixture, GaussianMixtureFit, KMeans, Monitor, Prior, Resources,
-    Rows, Scales, Schedule, StartReport, Support, Tried, fit,
+    Calibration, Choice, Clusters, DeviceKind, FitReport, Fitted, GaussianMixture, GaussianMixtureFit,
+    KMeans, Monitor, Prior, Resources, Rows, Scales, Schedule, StartReport, Support, Tried, fit,
 };
 pub use error::{Error, Result};
 pub use eval::{

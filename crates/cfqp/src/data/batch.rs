@@ -59,13 +59,7 @@ impl Batcher<'_> {
     }
 
     /// As [`input`](Self::input), under other, standardised, treatments.
-    pub fn input_under(
-        &self,
-        rows: &[usize],
-        t: Vec<f32>,
-        told: Told<'_>,
-        device: &Device,
-    ) -> Input {
+    pub fn input_under(&self, rows: &[usize], t: Vec<f32>, told: Told<'_>, device: &Device) -> Input {
         let (n, each, d_t) = (rows.len(), self.scaler.x.each(), self.scaler.t.each());
         let x = tensor(self.covariates(rows), [n, each], device);
         let missing = self.missing.then(|| tensor(self.missing_x(rows), [n, each], device));

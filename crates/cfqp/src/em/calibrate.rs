@@ -112,7 +112,9 @@ pub(crate) fn normal_half_width(level: f64) -> f64 {
 pub(crate) fn normal_cdf(z: f64) -> f64 {
     // Abramowitz and Stegun 26.2.17
     let t = 1.0 / (1.0 + 0.231_641_9 * z.abs());
-    let series = t * (0.319_381_530 + t * (-0.356_563_782 + t * (1.781_477_937 + t * (-1.821_255_978 + t * 1.330_274_429))));
+    let series = t
+        * (0.319_381_530
+            + t * (-0.356_563_782 + t * (1.781_477_937 + t * (-1.821_255_978 + t * 1.330_274_429))));
     let tail = series * (-0.5 * z * z).exp() / (2.0 * std::f64::consts::PI).sqrt();
     if z >= 0.0 { 1.0 - tail } else { tail }
 }
@@ -127,7 +129,10 @@ mod tests {
     fn gaussian_scores_give_gaussian_widths() {
         let mut rng = stream(9, &["calibrate"]);
         let mut case = || {
-            let draw = |_| { let z: f32 = StandardNormal.sample(&mut rng); (z * z * 0.25, 0.25, 0.0) };
+            let draw = |_| {
+                let z: f32 = StandardNormal.sample(&mut rng);
+                (z * z * 0.25, 0.25, 0.0)
+            };
             Case { elements: (0..40).map(draw).collect() }
         };
         let cases: Vec<Case> = (0..500).map(|_| case()).collect();
@@ -143,7 +148,10 @@ mod tests {
         let mut rng = stream(9, &["spread"]);
         let mut case = |i: usize| {
             let v = (i % 10) as f32;
-            let draw = |_| { let z: f32 = StandardNormal.sample(&mut rng); (z * z * (1.0 + 3.0 * v), 1.0, v) };
+            let draw = |_| {
+                let z: f32 = StandardNormal.sample(&mut rng);
+                (z * z * (1.0 + 3.0 * v), 1.0, v)
+            };
             Case { elements: (0..40).map(draw).collect() }
         };
         let cases: Vec<Case> = (0..1000).map(&mut case).collect();

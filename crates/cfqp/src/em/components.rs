@@ -31,7 +31,14 @@ impl Components {
     ///
     /// # Shapes
     /// `[n, y elements]`, flat
-    pub fn mean(&self, k: usize, batcher: &Batcher<'_>, rows: &[usize], t: Option<&[f32]>, device: &Device) -> Vec<f32> {
+    pub fn mean(
+        &self,
+        k: usize,
+        batcher: &Batcher<'_>,
+        rows: &[usize],
+        t: Option<&[f32]>,
+        device: &Device,
+    ) -> Vec<f32> {
         let (net, told) = self.net(k);
         let t = t.map_or_else(|| batcher.treatments(rows), <[f32]>::to_vec);
         let output = net.forward(&batcher.input_under(rows, t, told, device));
@@ -43,7 +50,13 @@ impl Components {
 ///
 /// # Shapes
 /// `[n, y elements]`, flat
-pub(crate) fn residuals(m0: &Net, batcher: &Batcher<'_>, rows: &[usize], device: &Device, pool: &Pool) -> Vec<f32> {
+pub(crate) fn residuals(
+    m0: &Net,
+    batcher: &Batcher<'_>,
+    rows: &[usize],
+    device: &Device,
+    pool: &Pool,
+) -> Vec<f32> {
     let one = Components { nets: vec![m0.clone()], classes: 1 };
     let parts = pool.map(rows.chunks(BATCH).collect(), |rows| {
         let mut residual = batcher.outcomes(rows);

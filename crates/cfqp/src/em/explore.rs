@@ -173,7 +173,8 @@ fn attempt(
     let schedule = short_schedule(base, context.config, context.split.train.len());
     let start_name = start.map_or("one", Start::name);
     let (k, shared) = (classes.to_string(), format!("{sharing:?}"));
-    let name = |part: &'static str| [part, base.name(), start_name, shared.as_str(), k.as_str()].map(String::from);
+    let name =
+        |part: &'static str| [part, base.name(), start_name, shared.as_str(), k.as_str()].map(String::from);
     let rng_name = name("em");
     let rng_name: Vec<&str> = rng_name.iter().map(String::as_str).collect();
     let fresh = |i: usize, told: usize| {

@@ -1,7 +1,5 @@
 //! The default recipe from data to a model that can be asked.
 
-use burn::tensor::Device;
-
 use super::calibrate::{Calibration, Case};
 use super::components::BATCH;
 use super::explore::{Attempt, Context};
@@ -12,7 +10,7 @@ use super::pool::Pool;
 use super::scales::{Residuals, Scales};
 use super::select::{Rung, Selection, select};
 use super::split::Split;
-use super::{Monitor, Prior, Support};
+use super::{Monitor, Prior, Resources, Support};
 use crate::config::{FitConfig, Recipe};
 use crate::data::{Dataset, Scaler};
 use crate::eval::adjusted_rand_index;
@@ -25,22 +23,6 @@ const LEAST_UNITS: usize = 20;
 const OTHER: f64 = 0.9;
 /// ... and is not ruled out where its likelihood per element comes this close.
 const CLOSE: f64 = 0.02;
-
-/// What a fit runs on; no effect on its result.
-#[derive(Clone, Debug)]
-pub struct Resources {
-    /// How many threads.
-    pub threads: usize,
-    /// Where tensors live.
-    pub device: Device,
-}
-
-impl Default for Resources {
-    fn default() -> Self {
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        Self { threads, device: Device::flex() }
-    }
-}
 
 /// Fit a model to `data`; where `valid` is given, all of `data` trains, and selection and calibration use `valid`.
 pub fn fit(
@@ -161,7 +143,12 @@ fn label(context: &Context<'_>, mixture: &Mixture, rows: &[usize]) -> Vec<usize>
 }
 
 /// Residuals of units from members that did not learn from them, by class.
-fn held_out_residuals(context: &Context<'_>, members: &[Member], labels: &[usize], classes: usize) -> Vec<Residuals> {
+fn held_out_residuals(
+    context: &Context<'_>,
+    members: &[Member],
+    labels: &[usize],
+    classes: usize,
+) -> Vec<Residuals> {
     let parts = context.pool.map(members.iter().collect(), |member| {
         let own: Vec<usize> = member.held_out.iter().map(|&row| labels[row]).collect();
         gather(&member.components, &context.batcher(), &member.held_out, &own, context.device)
@@ -235,7 +222,9 @@ fn notes(rung: &Rung, one_class_suffices: bool) -> Vec<String> {
     }
     let reseeded = rung.attempts[0].course.reseeded;
     if reseeded > 0 {
-        notes.push(format!("a class lost its units and was started again {reseeded} times; try fewer classes"));
+        notes.push(format!(
+            "a class lost its units and was started again {reseeded} times; try fewer classes"
+        ));
     }
     notes
 }
@@ -266,7 +255,14 @@ pub(crate) fn finish(
         report,
     };
     let support = Support::new(&context.batcher(), &split.train);
-    Fitted { header, mixture, alternatives, support, device: context.device.clone(), threads: context.pool.threads() }
+    Fitted {
+        header,
+        mixture,
+        alternatives,
+        support,
+        device: context.device.clone(),
+        threads: context.pool.threads(),
+    }
 }
 
 /// What the members' variance must be multiplied by to be that of their mean, before any data speak. Networks

@@ -191,7 +191,11 @@ impl Fitted {
         let device = &resources.device;
         let (header, arrays) = read_container(path)?;
         let wrong = |problem: String| {
-            Error::file(path, problem, "the file is damaged or was made by other software: fit the model again")
+            Error::file(
+                path,
+                problem,
+                "the file is damaged or was made by other software: fit the model again",
+            )
         };
         let header: Header = serde_json::from_value(header).map_err(|e| wrong(format!("header: {e}")))?;
         header.check().map_err(wrong)?;
@@ -219,7 +223,14 @@ impl Fitted {
             return Err(wrong(format!("array `{}` belongs to no network", extra.name)));
         }
         let mixture = mixtures.remove(0);
-        Ok(Self { header, mixture, alternatives: mixtures, support, device: device.clone(), threads: resources.threads })
+        Ok(Self {
+            header,
+            mixture,
+            alternatives: mixtures,
+            support,
+            device: device.clone(),
+            threads: resources.threads,
+        })
     }
 }
 

@@ -52,7 +52,9 @@ pub(crate) fn counts(context: &Context<'_>, base: &BaseConfig) -> (usize, usize)
 
 fn schedule(context: &Context<'_>, base: &BaseConfig, units: usize, effort: Effort) -> Schedule {
     let batch = match base {
-        BaseConfig::Unet(_) | BaseConfig::Transformer(_) => context.config.batch.min(units.div_ceil(8)).max(1),
+        BaseConfig::Unet(_) | BaseConfig::Transformer(_) => {
+            context.config.batch.min(units.div_ceil(8)).max(1)
+        }
         _ => batch(context.config, units),
     };
     let per_epoch = units.div_ceil(batch).max(1);
@@ -83,8 +85,11 @@ fn train_all(
     stage: &str,
 ) -> Result<Vec<Member>> {
     let networks = |setting: &Setting| if setting.sharing == Sharing::Conditional { 1 } else { classes };
-    let jobs: Vec<(usize, usize)> =
-        wanted.iter().enumerate().flat_map(|(i, (_, setting))| (0..networks(setting)).map(move |k| (i, k))).collect();
+    let jobs: Vec<(usize, usize)> = wanted
+        .iter()
+        .enumerate()
+        .flat_map(|(i, (_, setting))| (0..networks(setting)).map(move |k| (i, k)))
+        .collect();
     let trained = context.pool.try_map(jobs, |(i, k)| {
         let (fold, setting) = &wanted[i];
         let shared = setting.sharing == Sharing::Conditional;
@@ -93,14 +98,16 @@ fn train_all(
         let others = folds.iter().enumerate().filter(|(f, _)| f != fold).flat_map(|(_, rows)| rows);
         let rows: Vec<usize> = others.copied().filter(own).collect();
         let told = if shared { Told::Each(labels, classes) } else { Told::Nothing };
-        let name = [stage, base.name(), setting.effort.name, &fold.to_string(), &k.to_string()].map(str::to_owned);
+        let name =
+            [stage, base.name(), setting.effort.name, &fold.to_string(), &k.to_string()].map(str::to_owned);
         let name: Vec<&str> = name.iter().map(String::as_str).collect();
         let net = context.init(base, if shared { classes } else { 0 }, &name)?;
         if rows.is_empty() {
             return Ok((i, Trained { net, loss: f64::INFINITY, epochs: 0 }));
         }
         let schedule = schedule(context, base, rows.len(), setting.effort);
-        let task = Task { batcher: context.batcher(), train: &rows, valid: &valid, told, device: context.device };
+        let task =
+            Task { batcher: context.batcher(), train: &rows, valid: &valid, told, device: context.device };
         let mut rng = stream(context.config.seed, &[&name[..], &["train"]].concat());
         Ok((i, train(net, &task, &schedule, &mut rng, context.monitor)?))
     })?;
@@ -123,7 +130,8 @@ fn unit_errors(context: &Context<'_>, member: &Member, labels: &[usize]) -> Vec<
     for k in 0..member.components.classes {
         let own: Vec<usize> = member.held_out.iter().copied().filter(|&row| labels[row] == k).collect();
         for rows in own.chunks(super::components::BATCH) {
-            let (y, mean) = (batcher.outcomes(rows), member.components.mean(k, &batcher, rows, None, context.device));
+            let (y, mean) =
+                (batcher.outcomes(rows), member.components.mean(k, &batcher, rows, None, context.device));
             for (i, &row) in rows.iter().enumerate() {
                 let mask = batcher.data.y().mask_row(row);
                 let seen = (0..d).filter(|&j| mask.is_none_or(|mask| mask[j]));

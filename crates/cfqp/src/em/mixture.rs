@@ -96,7 +96,14 @@ impl Mixture {
     }
 
     /// Mean over members of m_k(x, t), and their variance, smoothed over the elements of a channel.
-    pub fn spread(&self, k: usize, batcher: &Batcher<'_>, rows: &[usize], t: Option<&[f32]>, device: &Device) -> Spread {
+    pub fn spread(
+        &self,
+        k: usize,
+        batcher: &Batcher<'_>,
+        rows: &[usize],
+        t: Option<&[f32]>,
+        device: &Device,
+    ) -> Spread {
         let members = self.members.iter().map(|member| member.mean(k, batcher, rows, t, device)).collect();
         spread(members, batcher.scaler.y.each() / batcher.scaler.y.shape()[0])
     }
@@ -132,7 +139,12 @@ impl Mixture {
 
 /// Constant scales and frequencies for `components`, from held-out `rows`: classes by nearest mean, first in
 /// standardised outcomes, then once more by the scales found.
-pub(crate) fn around(components: Components, batcher: &Batcher<'_>, rows: &[usize], device: &Device) -> Mixture {
+pub(crate) fn around(
+    components: Components,
+    batcher: &Batcher<'_>,
+    rows: &[usize],
+    device: &Device,
+) -> Mixture {
     let (classes, d, d_t) = (components.classes, batcher.scaler.y.each(), batcher.scaler.t.each());
     let unit = vec![Residuals { t: vec![0.0; d_t], squares: vec![1.0; d] }; classes];
     let prior = Prior::Constant(vec![1.0 / classes as f32; classes]);

@@ -11,34 +11,38 @@ mod mixture;
 mod paper;
 mod pool;
 mod prior;
+mod resources;
 mod run;
 mod scales;
+#[cfg(test)]
+mod scratch;
 mod select;
 mod split;
 mod starts;
 mod support;
 mod trainer;
-#[cfg(test)]
-mod scratch;
 
 pub use calibrate::Calibration;
-pub use cluster::{Choice, Clusters, GaussianMixture, GaussianMixtureFit, KMeans, Rows};
 pub(crate) use calibrate::{normal_cdf, normal_half_width};
+pub use cluster::{Choice, Clusters, GaussianMixture, GaussianMixtureFit, KMeans, Rows};
 pub(crate) use components::{BATCH, Components};
-pub use fit::{Resources, fit};
+pub use fit::fit;
 pub use fitted::{FitReport, Fitted, StartReport, Tried};
 pub(crate) use mixture::{Mixture, gaussian_nll, log_sum_exp, spread};
 pub(crate) use pool::Pool;
 pub use prior::Prior;
+pub use resources::{DeviceKind, Resources};
 pub use scales::Scales;
 pub use support::Support;
 pub use trainer::Schedule;
 
-/// Hears how a fit goes on, and may ask it to stop.
+/// Hears how a fit goes on, and may ask it to stop. Called from several threads.
 pub trait Monitor: Sync {
+    /// Work begins that will take about so many epochs, on top of what was announced before.
+    fn stage(&self, _name: &str, _epochs: usize) {}
     /// A network finished an epoch with this loss.
     fn epoch(&self, _loss: f64) {}
-    /// Whether the fit should stop.
+    /// Whether the fit should stop: it then ends with [`Error::Interrupted`](crate::Error::Interrupted).
     fn stopped(&self) -> bool {
         false
     }

@@ -45,12 +45,17 @@ impl Pool {
                 scope.spawn(|| worker.install(work));
             }
         });
-        let done = |cell: Mutex<Option<R>>| cell.into_inner().expect("a job panicked").expect("every job ran");
+        let done =
+            |cell: Mutex<Option<R>>| cell.into_inner().expect("a job panicked").expect("every job ran");
         results.into_iter().map(done).collect()
     }
 
     /// As [`map`](Self::map), for jobs that can fail: the first error in the order of the jobs.
-    pub fn try_map<J: Send, R: Send>(&self, jobs: Vec<J>, run: impl Fn(J) -> Result<R> + Sync) -> Result<Vec<R>> {
+    pub fn try_map<J: Send, R: Send>(
+        &self,
+        jobs: Vec<J>,
+        run: impl Fn(J) -> Result<R> + Sync,
+    ) -> Result<Vec<R>> {
         self.map(jobs, run).into_iter().collect()
     }
 }

@@ -36,7 +36,12 @@ impl Prior {
     }
 
     /// A gate learned on `train`, if it helps on `valid`; otherwise the frequencies. Rows come with their labels.
-    pub(crate) fn fit(batcher: &Batcher<'_>, train: &[(usize, usize)], valid: &[(usize, usize)], classes: usize) -> Self {
+    pub(crate) fn fit(
+        batcher: &Batcher<'_>,
+        train: &[(usize, usize)],
+        valid: &[(usize, usize)],
+        classes: usize,
+    ) -> Self {
         let constant = Self::frequencies(train.iter().map(|unit| unit.1), classes);
         if classes == 1 || valid.len() < 20 {
             return constant;
@@ -107,7 +112,9 @@ impl Prior {
     /// Whether a loaded value can be used for so many classes and units of shape `x`.
     pub(crate) fn is_sound(&self, classes: usize, x: &[usize]) -> bool {
         match self {
-            Self::Constant(weights) => weights.len() == classes && weights.iter().all(|w| *w > 0.0 && *w <= 1.0),
+            Self::Constant(weights) => {
+                weights.len() == classes && weights.iter().all(|w| *w > 0.0 && *w <= 1.0)
+            }
             Self::Gate { classes: k, coefficients } => {
                 let expected = (blocks(x.iter().product()) + 1) * classes;
                 *k == classes && coefficients.len() == expected && coefficients.iter().all(|c| c.is_finite())
@@ -163,7 +170,8 @@ mod tests {
         let by_x = |row: usize| (row, usize::from(data.x().row(row)[0] > 0.5));
         let by_chance = |row: usize| (row, (row / 3 + row / 7) % 2);
         let fit = |label: &dyn Fn(usize) -> (usize, usize)| {
-            let (train, valid) = ((0..300).map(label).collect::<Vec<_>>(), (300..400).map(label).collect::<Vec<_>>());
+            let (train, valid) =
+                ((0..300).map(label).collect::<Vec<_>>(), (300..400).map(label).collect::<Vec<_>>());
             Prior::fit(&batcher, &train, &valid, 2)
         };
         let gate = fit(&by_x);

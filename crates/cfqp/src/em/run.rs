@@ -142,7 +142,8 @@ fn m_step(
                 }
             }
             Learner::Closed(net) => {
-                let task = Task { batcher: field.batcher, train: &rows, valid: &[], told, device: field.device };
+                let task =
+                    Task { batcher: field.batcher, train: &rows, valid: &[], told, device: field.device };
                 *net = train(net.clone(), &task, &plan.schedule, rng, field.monitor)?.net;
             }
         }
@@ -174,7 +175,13 @@ fn draw(joint: &Joint, heat: f64, rng: &mut Rng) -> Vec<usize> {
         let low = row.iter().copied().fold(f64::INFINITY, f64::min);
         let weights: Vec<f64> = row.iter().map(|nll| ((low - nll) / temperature).exp()).collect();
         let mut at = rng.random::<f64>() * weights.iter().sum::<f64>();
-        weights.iter().position(|weight| { at -= weight; at < 0.0 }).unwrap_or(row.len() - 1)
+        weights
+            .iter()
+            .position(|weight| {
+                at -= weight;
+                at < 0.0
+            })
+            .unwrap_or(row.len() - 1)
     };
     rows().map(pick).collect()
 }
@@ -193,7 +200,8 @@ fn reseed(labels: &mut [usize], joint: &Joint, classes: usize) -> bool {
 }
 
 fn assigned_mse(mixture: &Mixture, field: &Field<'_>, labels: &[usize]) -> f64 {
-    let classes = super::mixture::gather(&mixture.members[0], &field.batcher, field.valid, labels, field.device);
+    let classes =
+        super::mixture::gather(&mixture.members[0], &field.batcher, field.valid, labels, field.device);
     let squares = classes.iter().flat_map(|class| &class.squares).filter(|square| !square.is_nan());
     let (n, sum) = squares.fold((0.0, 0.0), |(n, sum), &square| (n + 1.0, sum + f64::from(square)));
     sum / f64::max(n, 1.0)

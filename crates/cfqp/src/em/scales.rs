@@ -69,7 +69,8 @@ impl Scales {
         };
         let pooled: Vec<f64> = (0..elements).map(pooled).collect();
         let curve = |(class, sums): (&Residuals, &Vec<(f64, f64)>)| {
-            let shrunk = |((n, total), pooled): (&(f64, f64), &f64)| (total + SHRINKAGE * pooled) / (n + SHRINKAGE);
+            let shrunk =
+                |((n, total), pooled): (&(f64, f64), &f64)| (total + SHRINKAGE * pooled) / (n + SHRINKAGE);
             let variance = sums.iter().zip(&pooled).map(shrunk).map(|v| v.max(FLOOR * FLOOR));
             let constant: Vec<f64> = variance.map(f64::ln).collect();
             let followed = if curves { follow(class, &constant, d_t) } else { None };
@@ -88,7 +89,8 @@ impl Scales {
     pub(crate) fn log_variance(&self, k: usize, t: &[f32]) -> Vec<f32> {
         let curve = &self.classes[k];
         let mut out = curve.coefficients[..curve.elements].to_vec();
-        let inside: Vec<f32> = t.iter().zip(&curve.range).map(|(t, range)| t.clamp(range.0, range.1)).collect();
+        let inside: Vec<f32> =
+            t.iter().zip(&curve.range).map(|(t, range)| t.clamp(range.0, range.1)).collect();
         let rest = curve.coefficients[curve.elements..].chunks_exact(curve.elements.max(1));
         for (feature, row) in features(&inside).zip(rest) {
             out.iter_mut().zip(row).for_each(|(out, b)| *out += feature * b);
@@ -143,7 +145,8 @@ fn follow(class: &Residuals, constant: &[f64], d_t: usize) -> Option<Vec<f64>> {
     let mut coefficients = vec![0.0; p * elements];
     let mut gain = 0.0;
     for d in 0..elements {
-        let squares: Vec<f64> = class.squares.iter().skip(d).step_by(elements).map(|&s| f64::from(s)).collect();
+        let squares: Vec<f64> =
+            class.squares.iter().skip(d).step_by(elements).map(|&s| f64::from(s)).collect();
         let mut beta = vec![0.0; p];
         beta[0] = constant[d];
         let before = likelihood(&phi, &squares, &beta);

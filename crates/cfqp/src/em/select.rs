@@ -79,7 +79,8 @@ pub(crate) fn select(context: &Context<'_>) -> Result<Selection> {
 
 fn climb(context: &Context<'_>, base: BaseConfig) -> Result<Vec<Rung>> {
     let single = single(context, &base)?;
-    let residuals = residuals(&single.net, &context.batcher(), &context.split.train, context.device, context.pool);
+    let residuals =
+        residuals(&single.net, &context.batcher(), &context.split.train, context.device, context.pool);
     let rung = |classes: usize| -> Result<Rung> {
         let attempts = explore(context, &base, &single.net, &residuals, classes)?;
         Ok(Rung { base: base.clone(), classes, attempts })
@@ -111,7 +112,8 @@ fn pick(rungs: &[Rung], asked: Classes, elements: usize) -> usize {
     if asked != Classes::Auto {
         return rungs.len() - 1;
     }
-    let beaten = |i: usize| rungs[i + 1..].iter().any(|high| clearly_better(high.nll(), rungs[i].nll(), elements));
+    let beaten =
+        |i: usize| rungs[i + 1..].iter().any(|high| clearly_better(high.nll(), rungs[i].nll(), elements));
     (0..rungs.len()).find(|&i| !beaten(i)).unwrap_or(0)
 }
 

@@ -16,7 +16,13 @@ const MIXTURE_UNITS: usize = 1000;
 ///
 /// # Shapes
 /// residuals `[n, width]`, flat
-pub(crate) fn guess(start: Start, residuals: &[f32], width: usize, classes: usize, rng: &mut Rng) -> Result<Vec<usize>> {
+pub(crate) fn guess(
+    start: Start,
+    residuals: &[f32],
+    width: usize,
+    classes: usize,
+    rng: &mut Rng,
+) -> Result<Vec<usize>> {
     let n = residuals.len() / width;
     let kmeans = |values: &[f32], rng: &mut Rng| -> Result<Vec<usize>> {
         Ok(KMeans::new(classes).fit(&Rows::new(values, width)?, rng)?.labels)

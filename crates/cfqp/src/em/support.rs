@@ -87,8 +87,10 @@ mod tests {
     fn a_treatment_is_in_support_where_similar_units_had_it() {
         // units with small x got t in [0, 1], units with large x t in [10, 11]
         let n = 400;
-        let x: Vec<f32> = (0..n).map(|i| if i % 2 == 0 { 0.0 } else { 5.0 } + (i % 13) as f32 / 50.0).collect();
-        let t: Vec<f32> = (0..n).map(|i| if i % 2 == 0 { 0.0 } else { 10.0 } + (i % 17) as f32 / 17.0).collect();
+        let x: Vec<f32> =
+            (0..n).map(|i| if i % 2 == 0 { 0.0 } else { 5.0 } + (i % 13) as f32 / 50.0).collect();
+        let t: Vec<f32> =
+            (0..n).map(|i| if i % 2 == 0 { 0.0 } else { 10.0 } + (i % 17) as f32 / 17.0).collect();
         let units = |values: Vec<f32>| Units::new("x", vec![1], values).unwrap();
         let data = Dataset::new(units(x.clone()), units(t), units(x)).unwrap();
         let scaler = Scaler::fit(&data.all(), false);

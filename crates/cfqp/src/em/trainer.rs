@@ -114,7 +114,13 @@ fn mean_square(output: Tensor<2>, target: &Target) -> Tensor<1> {
 }
 
 /// The mean squared error of `net` on `rows`.
-pub(crate) fn validate(net: &Net, batcher: &Batcher<'_>, rows: &[usize], told: Told<'_>, device: &Device) -> f64 {
+pub(crate) fn validate(
+    net: &Net,
+    batcher: &Batcher<'_>,
+    rows: &[usize],
+    told: Told<'_>,
+    device: &Device,
+) -> f64 {
     let part = |rows: &[usize]| {
         let output = net.forward(&batcher.input(rows, told, device));
         let loss = mean_square(output, &batcher.target(rows, device));
@@ -143,7 +149,13 @@ pub(crate) struct Task<'a> {
 }
 
 /// Train `net` to the best validation loss that `schedule` reaches; a linear map is solved for at once.
-pub(crate) fn train(net: Net, task: &Task<'_>, schedule: &Schedule, rng: &mut Rng, monitor: &dyn Monitor) -> Result<Trained> {
+pub(crate) fn train(
+    net: Net,
+    task: &Task<'_>,
+    schedule: &Schedule,
+    rng: &mut Rng,
+    monitor: &dyn Monitor,
+) -> Result<Trained> {
     if let Net::Linear(map) = net {
         return Ok(solve(map, task));
     }

@@ -25,7 +25,11 @@ pub struct MlpConfig {
 
 impl Default for MlpConfig {
     fn default() -> Self {
-        Self { hidden: vec![256; 3], degree: 0, treatment: TreatmentEmbeddingConfig::Smooth { frequencies: 0, scale: 0.0 } }
+        Self {
+            hidden: vec![256; 3],
+            degree: 0,
+            treatment: TreatmentEmbeddingConfig::Smooth { frequencies: 0, scale: 0.0 },
+        }
     }
 }
 

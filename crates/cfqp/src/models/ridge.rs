@@ -18,7 +18,13 @@ pub(crate) struct Solution {
 ///
 /// # Shapes
 /// `z` `[n, features]`, `y` `[n, outputs]`
-pub(crate) fn ridge(z: &[f32], features: usize, y: &[f32], outputs: usize, penalties: &[f64]) -> Vec<Solution> {
+pub(crate) fn ridge(
+    z: &[f32],
+    features: usize,
+    y: &[f32],
+    outputs: usize,
+    penalties: &[f64],
+) -> Vec<Solution> {
     let n = z.len() / features;
     let (z, z_mean, z_scale) = standardise(z, features, true);
     let (y, y_mean, _) = standardise(y, outputs, false);
@@ -75,8 +81,25 @@ fn transpose_times(a: &[f64], p: usize, b: &[f64], q: usize, n: usize) -> Vec<f6
     // SAFETY: the strides describe a (transposed), b and c within their lengths, asserted above.
     unsafe {
         gemm(
-            p, q, n, c.as_mut_ptr(), 1, q as isize, false, a.as_ptr(), p as isize, 1, b.as_ptr(), 1, q as isize,
-            0.0, 1.0, false, false, false, Parallelism::None,
+            p,
+            q,
+            n,
+            c.as_mut_ptr(),
+            1,
+            q as isize,
+            false,
+            a.as_ptr(),
+            p as isize,
+            1,
+            b.as_ptr(),
+            1,
+            q as isize,
+            0.0,
+            1.0,
+            false,
+            false,
+            false,
+            Parallelism::None,
         );
     }
     c

@@ -3,20 +3,20 @@
 //! Initial weights are drawn from the library's own generator, in order: Burn's is one for the whole process,
 //! and under threads a seed would mean nothing.
 
+mod adam;
 mod attention;
+mod block;
+mod conv;
 mod dropout;
 mod embedding;
 mod flex;
-mod layer_norm;
-mod linear;
-mod relu;
-mod simd;
-mod adam;
-mod block;
-mod conv;
 mod fused;
 mod kernels;
+mod layer_norm;
+mod linear;
 mod norm;
+mod relu;
+mod simd;
 #[cfg(test)]
 mod testing;
 mod weights;

@@ -73,7 +73,13 @@ pub(crate) fn abduct(mixture: &Mixture, question: &Question<'_>, device: &Device
             let fit = gaussian_nll(&y[own.clone()], &average[own.clone()], &seen[own], mask);
             nll[i * classes + k] = fit - f64::from(mixture.prior.log(batcher, row)[k]);
         }
-        answers.push(class_answer(mixture, question, k, &Factual { y: &y, kept: &kept, seen: &seen, members: &factual }, device));
+        answers.push(class_answer(
+            mixture,
+            question,
+            k,
+            &Factual { y: &y, kept: &kept, seen: &seen, members: &factual },
+            device,
+        ));
     }
     let posterior = nll.chunks_exact(classes).flat_map(|row| {
         let total = log_sum_exp(row);
@@ -91,13 +97,20 @@ struct Factual<'a> {
     members: &'a [Vec<f32>],
 }
 
-fn class_answer(mixture: &Mixture, question: &Question<'_>, k: usize, factual: &Factual<'_>, device: &Device) -> ClassAnswer {
+fn class_answer(
+    mixture: &Mixture,
+    question: &Question<'_>,
+    k: usize,
+    factual: &Factual<'_>,
+    device: &Device,
+) -> ClassAnswer {
     let (batcher, rows) = (&question.batcher, question.rows);
     let to = question.log_variance(mixture, k, question.to);
     let from = question.from.map(|from| question.log_variance(mixture, k, from));
     // how much of a factual residual is carried over: rho s_k(t') / s_k(t), less the same under `from`
     let deviation = |log_variance: f32| (0.5 * log_variance).exp();
-    let ratio = |log_variance: &[f32], i: usize| factual.kept[i] * deviation(log_variance[i] - factual.seen[i]);
+    let ratio =
+        |log_variance: &[f32], i: usize| factual.kept[i] * deviation(log_variance[i] - factual.seen[i]);
     let carried: Vec<f32> =
         (0..to.len()).map(|i| ratio(&to, i) - from.as_ref().map_or(0.0, |from| ratio(from, i))).collect();
     let member = |(member, seen): (&crate::em::Components, &Vec<f32>)| {

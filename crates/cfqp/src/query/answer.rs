@@ -36,7 +36,11 @@ impl Ask {
         }
         if !(self.level > 0.0 && self.level < 1.0) {
             let problem = format!("{} is not between 0 and 1", self.level);
-            return Err(Error::config("level", problem, "give the share that intervals should cover, such as 0.9"));
+            return Err(Error::config(
+                "level",
+                problem,
+                "give the share that intervals should cover, such as 0.9",
+            ));
         }
         Ok(())
     }
@@ -139,11 +143,16 @@ impl Fitted {
         for (name, seen, expected) in pairs {
             if seen != expected {
                 let problem = format!("a unit has shape {seen:?}, the model was fitted on {expected:?}");
-                return Err(Error::data(name, problem, "give units of the kind that the model was fitted on"));
+                return Err(Error::data(
+                    name,
+                    problem,
+                    "give units of the kind that the model was fitted on",
+                ));
             }
         }
         if data.t().each() != shapes.t {
-            let problem = format!("{} treatments per unit, the model was fitted on {}", data.t().each(), shapes.t);
+            let problem =
+                format!("{} treatments per unit, the model was fitted on {}", data.t().each(), shapes.t);
             return Err(Error::data("t", problem, "give units of the kind that the model was fitted on"));
         }
         if data.x().mask().is_some() && !shapes.missing {
@@ -161,7 +170,9 @@ impl Fitted {
             return Err(Error::data("treatment", problem, hint));
         }
         let mut out = Vec::with_capacity(n * t.each());
-        (0..n).for_each(|i| self.scaler().t.standardise_into(t.row(if t.len() == 1 { 0 } else { i }), &mut out));
+        (0..n).for_each(|i| {
+            self.scaler().t.standardise_into(t.row(if t.len() == 1 { 0 } else { i }), &mut out)
+        });
         Ok(out)
     }
 
@@ -174,7 +185,9 @@ impl Fitted {
             for unit in values.chunks_exact_mut(each) {
                 match question.from {
                     None => self.scaler().y.restore(unit),
-                    Some(_) => unit.iter_mut().enumerate().for_each(|(i, v)| *v *= self.scaler().y.deviation(i)),
+                    Some(_) => {
+                        unit.iter_mut().enumerate().for_each(|(i, v)| *v *= self.scaler().y.deviation(i))
+                    }
                 }
             }
         };
@@ -239,9 +252,13 @@ impl Fitted {
             let classes = mixture.classes();
             for (i, disagree) in disagree.iter_mut().enumerate() {
                 let posterior = &other.posterior[i * classes..][..classes];
-                let answer = |j: usize| other.classes.iter().zip(posterior).map(|(c, p)| p * c.mean[j]).sum::<f32>();
+                let answer =
+                    |j: usize| other.classes.iter().zip(posterior).map(|(c, p)| p * c.mean[j]).sum::<f32>();
                 let (gap, width) = (i * d..(i + 1) * d).fold((0.0, 0.0), |(gap, width), j| {
-                    (gap + (answer(j) - batch.point[j]).powi(2), width + (batch.upper[j] - batch.lower[j]).powi(2))
+                    (
+                        gap + (answer(j) - batch.point[j]).powi(2),
+                        width + (batch.upper[j] - batch.lower[j]).powi(2),
+                    )
                 });
                 *disagree |= gap > width.max(0.01 * d as f32);
             }

@@ -33,7 +33,11 @@ fn quantile(parts: &[Part], p: f64, z: f64) -> f64 {
 
 fn below(parts: &[Part], at: f64) -> f64 {
     let part = |part: &Part| {
-        let z = if part.deviation > 0.0 { (at - part.mean) / part.deviation } else { (at - part.mean) * f64::MAX };
+        let z = if part.deviation > 0.0 {
+            (at - part.mean) / part.deviation
+        } else {
+            (at - part.mean) * f64::MAX
+        };
         part.weight * if z.is_nan() { 0.5 } else { normal_cdf(z.clamp(-40.0, 40.0)) }
     };
     parts.iter().map(part).sum()

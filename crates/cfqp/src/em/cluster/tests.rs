@@ -64,8 +64,11 @@ fn the_mixture_takes_the_golden_steps() {
     let data = f32s(&golden["data"]);
     let rows = Rows::new(&data, 6).unwrap();
     for run in golden["gmm"].as_array().unwrap() {
-        let settings =
-            GaussianMixture { max_iterations: steps(&run["max_iter"]), tolerance: 1e-6, ..GaussianMixture::new(3) };
+        let settings = GaussianMixture {
+            max_iterations: steps(&run["max_iter"]),
+            tolerance: 1e-6,
+            ..GaussianMixture::new(3)
+        };
         let means = f32s(&golden["init"]);
         let found = settings.fit_from(&rows, vec![1.0 / 3.0; 3], means, vec![1.0; 18]).unwrap();
         assert_eq!(found.iterations, steps(&run["n_iter"]));

@@ -150,7 +150,13 @@ fn agrees_with_the_reference(name: &str, shapes: &Shapes) {
     let network = load_weights(network, &weights).unwrap();
 
     let x = rows(golden.array("input"), 2, &device).require_grad();
-    let input = Input { x: x.clone(), missing: None, t: rows(golden.array("T"), 2, &device), class: None };
+    let input = Input {
+        x: x.clone(),
+        missing: None,
+        t: rows(golden.array("T"), 2, &device),
+        class: None,
+        dropout: None,
+    };
     let y = network.forward(&input);
     assert_near("output", &values(y.clone()), &golden.array("output"));
     let loss = (y - rows(golden.array("target"), 2, &device)).square().mean();
@@ -200,6 +206,7 @@ fn every_size_from_eight_up_comes_back_as_it_went_in() {
             missing: Some(Tensor::zeros([2, width], &device)),
             t: Tensor::ones([2, 1], &device),
             class: Some(Tensor::ones([2, 3], &device)),
+            dropout: None,
         };
         let y = network.forward(&input);
         assert_eq!(y.dims(), [2, shapes.y.iter().product()]);
@@ -217,6 +224,7 @@ fn the_network_sees_treatment_class_and_what_is_missing() {
         missing: Some(Tensor::zeros([1, 12], &device)),
         t: Tensor::ones([1, 1], &device),
         class: Some(rows(vec![1.0, 0.0], 1, &device)),
+        dropout: None,
     };
     let others = [
         Input { t: Tensor::zeros([1, 1], &device), ..base.clone() },
@@ -261,7 +269,7 @@ fn training_gives_the_same_bits_on_any_number_of_threads() {
                 let values = (0..128 * width).map(|i| (i as f32 * 0.37).sin()).collect();
                 rows(values, 128, &device)
             };
-            let input = Input { x: some(40), missing: None, t: some(1), class: None };
+            let input = Input { x: some(40), missing: None, t: some(1), class: None, dropout: None };
             for _ in 0..3 {
                 let loss = (network.forward(&input) - some(40)).square().mean();
                 let grads = GradientsParams::from_grads(loss.backward(), &network);
