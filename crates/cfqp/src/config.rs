@@ -107,7 +107,7 @@ pub struct FitConfig {
     pub base: Base,
     /// Whether classes have a network each.
     pub sharing: Sharing,
-    /// Where EM starts from.
+    /// Where EM starts from; none: by the base model.
     pub starts: Vec<Start>,
     /// How many members an ensemble has; none: by the base model.
     pub members: Option<usize>,
@@ -135,7 +135,7 @@ impl Default for FitConfig {
             max_classes: 9,
             base: Base::Auto,
             sharing: Sharing::Auto,
-            starts: Start::ALL.to_vec(),
+            starts: Vec::new(),
             members: None,
             epochs: None,
             learning_rate: 1e-3,
@@ -162,7 +162,6 @@ impl FitConfig {
         positive("members", self.members.unwrap_or(1))?;
         positive("epochs", self.epochs.unwrap_or(1))?;
         positive("batch", self.batch)?;
-        positive("starts", self.starts.len())?;
         if !(self.learning_rate > 0.0 && self.learning_rate < 1.0) {
             let problem = format!("{} is not between 0 and 1", self.learning_rate);
             return Err(Error::config("learning_rate", problem, "try 0.001"));

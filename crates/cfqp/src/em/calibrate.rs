@@ -9,7 +9,8 @@
 //!   the promise is weaker than it looks.
 //! - rho = 1, the noise is known: what is left is the members' disagreement v_k about the effect. It is multiplied
 //!   by the factor c in E[(y - m_k)^2] = a s_k^2 + c v_k, as far as the calibration units can tell it apart from
-//!   noise, and by a prior value otherwise. No data can check it against true counterfactuals.
+//!   noise, and by a prior value otherwise. Where scales differ between t and t', a share of the difference is added,
+//!   for noise that does not grow as the scale does. No data can check either against true counterfactuals.
 
 use serde::{Deserialize, Serialize};
 
@@ -95,7 +96,8 @@ fn spread(cases: &[Case], prior: f32) -> f32 {
     let (prior, uncertainty) = (f64::from(prior), 0.75 * f64::from(prior));
     let (precision, prior_precision) = (xx / rest.max(1e-12), uncertainty.powi(-2));
     let mixed = (precision * slope + prior_precision * prior) / (precision + prior_precision);
-    mixed.clamp(0.25 * prior, 6.0 * prior) as f32
+    // data may widen intervals, not narrow them: members share errors that their disagreement does not show
+    mixed.clamp(prior, 6.0 * prior) as f32
 }
 
 /// z with P(|Z| <= z) = level for a standard Gaussian, by bisection.

@@ -3,15 +3,18 @@
 use burn::tensor::Device;
 
 use super::Monitor;
+use super::components::Components;
 use super::pool::Pool;
 use super::run::{Course, Field, Plan, run};
 use super::split::Split;
 use super::starts::guess;
+use super::store::{Entry, Store};
 use super::trainer::{Schedule, Task, Trained, train};
 use crate::config::{FitConfig, Sharing, Start};
 use crate::data::{Batcher, Dataset, Scaler, Told};
 use crate::eval::adjusted_rand_index;
 use crate::models::{BaseConfig, Net, Shapes};
+use crate::nn::{Weight, load_weights, save_weights};
 use crate::{Result, stream};
 
 /// Two starts that agree this well (adjusted Rand index) are one.
@@ -27,6 +30,7 @@ pub(crate) struct Context<'a> {
     pub device: &'a Device,
     pub pool: &'a Pool,
     pub monitor: &'a dyn Monitor,
+    pub store: &'a Store,
 }
 
 impl<'a> Context<'a> {
@@ -48,6 +52,30 @@ impl<'a> Context<'a> {
     pub fn init(&self, base: &BaseConfig, classes: usize, name: &[&str]) -> Result<Net> {
         let shapes = Shapes { classes, ..self.shapes.clone() };
         base.init(&shapes, &mut stream(self.config.seed, name), self.device)
+    }
+
+    /// A network as it was kept.
+    pub fn restore(&self, base: &BaseConfig, classes: usize, weights: &[Weight]) -> Result<Net> {
+        load_weights(self.init(base, classes, &[])?, weights)
+    }
+
+    /// The trained network of the job called `key`, from the store or by `train`.
+    pub fn trained(
+        &self,
+        key: &str,
+        base: &BaseConfig,
+        classes: usize,
+        train: impl FnOnce() -> Result<Trained>,
+    ) -> Result<Trained> {
+        if let Some(Entry { nets, numbers }) = self.store.recall(key)
+            && let ([weights], &[loss, epochs]) = (&nets[..], &numbers[..])
+        {
+            return Ok(Trained { net: self.restore(base, classes, weights)?, loss, epochs: epochs as usize });
+        }
+        let trained = train()?;
+        let numbers = vec![trained.loss, trained.epochs as f64];
+        self.store.keep(key, Entry { nets: vec![save_weights(&trained.net)], numbers })?;
+        Ok(trained)
     }
 }
 
@@ -71,7 +99,7 @@ pub(crate) fn short_schedule(base: &BaseConfig, config: &FitConfig, units: usize
     let epochs = match base {
         BaseConfig::Linear(_) => 30,
         BaseConfig::Mlp(_) => (60_000 / units.max(1)).clamp(12, 60),
-        BaseConfig::Unet(_) | BaseConfig::Transformer(_) => (40_000 / units.max(1)).clamp(6, 30),
+        BaseConfig::Unet(_) | BaseConfig::Transformer(_) => (40_000 / units.max(1)).clamp(8, 30),
     };
     let batch = batch(config, units);
     let (learning_rate, weight_decay) = (config.learning_rate, 0.1);
@@ -94,9 +122,13 @@ pub(crate) fn single(context: &Context<'_>, base: &BaseConfig) -> Result<Trained
         told: Told::Nothing,
         device: context.device,
     };
-    let rng = |name| stream(context.config.seed, &["single", base.name(), name]);
-    let job = |net| train(net, &task, &schedule, &mut rng("train"), context.monitor);
-    let mut trained = context.pool.try_map(vec![net], job)?;
+    context.monitor.stage("one model for all units", schedule.epochs);
+    let mut trained = context.pool.try_map(vec![net], |net| {
+        context.trained(&format!("single {}", base.name()), base, 0, || {
+            let mut rng = stream(context.config.seed, &["single", base.name(), "train"]);
+            train(net, &task, &schedule, &mut rng, context.monitor)
+        })
+    })?;
     Ok(trained.remove(0))
 }
 
@@ -121,6 +153,8 @@ pub(crate) fn explore(
             }
         }
     }
+    let epochs = short_schedule(base, context.config, context.split.train.len()).epochs;
+    context.monitor.stage(&format!("{classes} classes, {}", base.name()), jobs.len() * epochs);
     let attempts = context.pool.try_map(jobs, |(start, sharing, labels)| {
         let course = attempt(context, base, single, classes, start, sharing, labels)?;
         Ok(Attempt { start, sharing, course })
@@ -139,6 +173,18 @@ fn sharings(base: &BaseConfig, asked: Sharing) -> Vec<Sharing> {
     }
 }
 
+/// The kinds of start asked for, or those that pay: an E step of a deep network costs as much as an epoch, too much
+/// for one after every epoch.
+fn kinds(base: &BaseConfig, asked: &[Start]) -> Vec<Start> {
+    match base {
+        _ if !asked.is_empty() => asked.to_vec(),
+        BaseConfig::Linear(_) | BaseConfig::Mlp(_) => Start::ALL.to_vec(),
+        BaseConfig::Unet(_) | BaseConfig::Transformer(_) => {
+            vec![Start::Kmeans, Start::KmeansScaled, Start::KmeansUnit]
+        }
+    }
+}
+
 /// The guesses that differ from each other.
 fn distinct_starts(
     context: &Context<'_>,
@@ -148,7 +194,7 @@ fn distinct_starts(
 ) -> Result<Vec<(Start, Vec<usize>)>> {
     let width = context.scaler.y.each();
     let k = classes.to_string();
-    let guesses = context.pool.try_map(context.config.starts.clone(), |start| {
+    let guesses = context.pool.try_map(kinds(base, &context.config.starts), |start| {
         let mut rng = stream(context.config.seed, &["guess", base.name(), &k, start.name()]);
         Ok((start, guess(start, residuals, width, classes, &mut rng)?))
     })?;
@@ -170,6 +216,10 @@ fn attempt(
     sharing: Sharing,
     labels: Vec<usize>,
 ) -> Result<Course> {
+    if classes == 1 && matches!(base, BaseConfig::Unet(_) | BaseConfig::Transformer(_)) {
+        let components = Components { nets: vec![single.clone()], classes };
+        return Ok(Course::of(&context.field(), components, labels, 0));
+    }
     let schedule = short_schedule(base, context.config, context.split.train.len());
     let start_name = start.map_or("one", Start::name);
     let (k, shared) = (classes.to_string(), format!("{sharing:?}"));
@@ -187,7 +237,27 @@ fn attempt(
         _ => vec![single.clone(); classes],
     };
     let annealed = matches!(start, Some(Start::Annealed | Start::Scratch));
-    let every = if annealed || matches!(base, BaseConfig::Linear(_)) { 1 } else { 2 };
+    let every = match base {
+        BaseConfig::Linear(_) => 1,
+        _ if annealed => 1,
+        BaseConfig::Mlp(_) => 2,
+        BaseConfig::Unet(_) | BaseConfig::Transformer(_) => 3,
+    };
     let plan = Plan { rounds: schedule.epochs.div_ceil(every), epochs: every, schedule, annealed };
-    run(&context.field(), nets, labels, classes, &plan, &mut stream(context.config.seed, &rng_name))
+    let key = rng_name.join(" ");
+    if let Some(Entry { nets, numbers }) = context.store.recall(&key)
+        && let [reseeded, labels @ ..] = &numbers[..]
+    {
+        let told = if nets.len() == classes { 0 } else { classes };
+        let nets = nets.iter().map(|weights| context.restore(base, told, weights)).collect::<Result<_>>()?;
+        let labels = labels.iter().map(|&label| label as usize).collect();
+        return Ok(Course::of(&context.field(), Components { nets, classes }, labels, *reseeded as usize));
+    }
+    let course =
+        run(&context.field(), nets, labels, classes, &plan, &mut stream(context.config.seed, &rng_name))?;
+    let numbers =
+        std::iter::once(course.reseeded as f64).chain(course.labels.iter().map(|&label| label as f64));
+    let nets = course.mixture.members[0].nets.iter().map(save_weights).collect();
+    context.store.keep(&key, Entry { nets, numbers: numbers.collect() })?;
+    Ok(course)
 }

@@ -6,10 +6,12 @@ use super::explore::{Attempt, Context};
 use super::fitted::{FitReport, Fitted, Header, Part, StartReport};
 use super::members::{self, Member};
 use super::mixture::{Mixture, around, gather};
+use super::paper::paper_recipe;
 use super::pool::Pool;
 use super::scales::{Residuals, Scales};
 use super::select::{Rung, Selection, select};
 use super::split::Split;
+use super::store::Store;
 use super::{Monitor, Prior, Resources, Support};
 use crate::config::{FitConfig, Recipe};
 use crate::data::{Dataset, Scaler};
@@ -52,6 +54,7 @@ pub fn fit(
         classes: 0,
     };
     let pool = Pool::new(resources.threads)?;
+    let store = Store::open(resources, config, data)?;
     let context = Context {
         config,
         data,
@@ -61,11 +64,14 @@ pub fn fit(
         device: &resources.device,
         pool: &pool,
         monitor,
+        store: &store,
     };
-    match config.recipe {
+    let fitted = match config.recipe {
         Recipe::Default => default_recipe(&context),
-        Recipe::Paper => super::paper::paper_recipe(&context),
-    }
+        Recipe::Paper => paper_recipe(&context),
+    }?;
+    store.finish()?;
+    Ok(fitted)
 }
 
 /// Starts and EM, choice of base model and K, ensemble, scales, weights, calibration.
@@ -111,7 +117,13 @@ fn learn(context: &Context<'_>, rung: &Rung) -> Result<Learned> {
     let folds = members::cut(&rows, folds);
     let labels = label(context, &best.course.mixture, &rows);
     let (setting, first) = members::choose(context, base, classes, best.sharing, &labels, &folds)?;
-    let labels = label(context, &around(first.components, &batcher, &first.held_out, context.device), &rows);
+    let labels = match first {
+        Some(first) => {
+            let mixture = around(first.components, &batcher, &first.held_out, context.device);
+            label(context, &mixture, &rows)
+        }
+        None => labels,
+    };
     let members = members::ensemble(context, base, classes, &setting, &labels, &folds, count)?;
 
     let residuals = held_out_residuals(context, &members, &labels, classes);
@@ -238,7 +250,7 @@ pub(crate) fn finish(
     mut report: FitReport,
 ) -> Fitted {
     let cases = cases(context, &mixture);
-    let calibration = Calibration::fit(&cases, expected_spread(&base, mixture.members.len()));
+    let calibration = Calibration::fit(&cases, expected_spread(&base, members::counts(context, &base).1));
     let split = context.split;
     report.units = [split.train.len(), split.valid.len(), split.calibration.len()];
     report.delta_hat = delta_hat(context, &mixture);
@@ -267,10 +279,10 @@ pub(crate) fn finish(
 
 /// What the members' variance must be multiplied by to be that of their mean, before any data speak. Networks
 /// differ by their start as well as by their fold; closed forms by their fold alone, as in a jackknife.
-fn expected_spread(base: &BaseConfig, members: usize) -> f32 {
-    let m = members as f32;
+fn expected_spread(base: &BaseConfig, folds: usize) -> f32 {
+    let folds = folds as f32;
     match base {
-        BaseConfig::Linear(_) => (m - 1.0).powi(2) / m,
+        BaseConfig::Linear(_) => (folds - 1.0).powi(2) / folds,
         _ => 1.0,
     }
 }

@@ -41,6 +41,9 @@ const GENTLE: Effort = Effort { name: "gentle", steps: 2400, rate: 1.0, decay: 1
 const MIDDLE: Effort = Effort { name: "middle", steps: 5000, rate: 1.0, decay: 0.1 };
 const HARD: Effort = Effort { name: "hard", steps: 8000, rate: 2.0, decay: 0.01 };
 
+/// Weight decay of a U-Net, whose group norms make most weights free of scale.
+const UNET_DECAY: f64 = 0.05;
+
 /// How many members, and into how many folds the units are cut.
 pub(crate) fn counts(context: &Context<'_>, base: &BaseConfig) -> (usize, usize) {
     let members = context.config.members.unwrap_or(match base {
@@ -59,12 +62,13 @@ fn schedule(context: &Context<'_>, base: &BaseConfig, units: usize, effort: Effo
     };
     let per_epoch = units.div_ceil(batch).max(1);
     let steps = match base {
-        BaseConfig::Unet(_) | BaseConfig::Transformer(_) => effort.steps / 2,
+        BaseConfig::Unet(_) | BaseConfig::Transformer(_) => effort.steps / 3,
         _ => effort.steps,
     };
     let epochs = context.config.epochs.unwrap_or_else(|| (steps / per_epoch).clamp(20, 600));
     let learning_rate = context.config.learning_rate * effort.rate;
-    Schedule { epochs, batch, learning_rate, cosine: true, weight_decay: effort.decay, patience: None }
+    let decay = if matches!(base, BaseConfig::Unet(_)) { UNET_DECAY } else { effort.decay };
+    Schedule { epochs, batch, learning_rate, cosine: true, weight_decay: decay, patience: None }
 }
 
 /// `rows` cut into `folds` parts.
@@ -106,10 +110,15 @@ fn train_all(
             return Ok((i, Trained { net, loss: f64::INFINITY, epochs: 0 }));
         }
         let schedule = schedule(context, base, rows.len(), setting.effort);
+        context.monitor.stage(stage, schedule.epochs);
         let task =
             Task { batcher: context.batcher(), train: &rows, valid: &valid, told, device: context.device };
-        let mut rng = stream(context.config.seed, &[&name[..], &["train"]].concat());
-        Ok((i, train(net, &task, &schedule, &mut rng, context.monitor)?))
+        let key = [&name[..], &[if shared { "shared" } else { "own" }]].concat().join(" ");
+        let trained = context.trained(&key, base, if shared { classes } else { 0 }, || {
+            let mut rng = stream(context.config.seed, &[&name[..], &["train"]].concat());
+            train(net, &task, &schedule, &mut rng, context.monitor)
+        })?;
+        Ok((i, trained))
     })?;
     let member = |(i, (fold, _)): (usize, &(usize, Setting))| {
         let own = trained.iter().filter(|(job, _)| *job == i);
@@ -158,7 +167,8 @@ fn gentlest(candidates: &[Vec<f64>]) -> usize {
     candidates.iter().position(close).unwrap_or(best)
 }
 
-/// Choose how members are trained, on the first fold.
+/// Choose how members are trained, on the first fold; with the member that it took. Deep networks are trained in one
+/// way: to try others would cost as much as the ensemble.
 pub(crate) fn choose(
     context: &Context<'_>,
     base: &BaseConfig,
@@ -166,10 +176,13 @@ pub(crate) fn choose(
     found: Sharing,
     labels: &[usize],
     folds: &[Vec<usize>],
-) -> Result<(Setting, Member)> {
+) -> Result<(Setting, Option<Member>)> {
+    if matches!(base, BaseConfig::Unet(_) | BaseConfig::Transformer(_)) {
+        let sharing = if classes == 1 { Sharing::Separate } else { found };
+        return Ok((Setting { sharing, effort: GENTLE }, None));
+    }
     let sharings = match context.config.sharing {
         _ if classes == 1 => vec![Sharing::Separate],
-        Sharing::Auto if matches!(base, BaseConfig::Unet(_) | BaseConfig::Transformer(_)) => vec![found],
         Sharing::Auto => vec![Sharing::Conditional, Sharing::Separate],
         asked => vec![asked],
     };
@@ -183,11 +196,13 @@ pub(crate) fn choose(
     let settings = sharings.into_iter().map(|sharing| Setting { sharing, effort: GENTLE }).collect();
     let (setting, member, errors) = pick(settings, "choose")?;
     if !matches!(base, BaseConfig::Mlp(_)) || context.config.epochs.is_some() {
-        return Ok((setting, member));
+        return Ok((setting, Some(member)));
     }
     let harder = [MIDDLE, HARD].map(|effort| Setting { effort, ..setting.clone() });
     let (harder, harder_member, harder_errors) = pick(harder.to_vec(), "choose")?;
-    Ok(if gentlest(&[errors, harder_errors]) == 0 { (setting, member) } else { (harder, harder_member) })
+    let (setting, member) =
+        if gentlest(&[errors, harder_errors]) == 0 { (setting, member) } else { (harder, harder_member) };
+    Ok((setting, Some(member)))
 }
 
 /// All members, trained as `setting` says.

@@ -8,6 +8,9 @@ use super::prior::Prior;
 use super::scales::{Residuals, Scales};
 use crate::data::Batcher;
 
+/// Units that scales are taken from while EM runs, at most.
+const SCALE_UNITS: usize = 400;
+
 /// Means, scales and weights of all classes.
 #[derive(Clone, Debug)]
 pub(crate) struct Mixture {

@@ -19,6 +19,7 @@ mod scratch;
 mod select;
 mod split;
 mod starts;
+mod store;
 mod support;
 mod trainer;
 

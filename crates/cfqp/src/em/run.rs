@@ -82,10 +82,17 @@ pub(crate) fn run(
         }
     }
     let components = Components { nets: learners.iter().map(Learner::net).collect(), classes };
-    let mixture = around(components, &field.batcher, field.valid, field.device);
-    let joint = mixture.joint(&field.batcher, field.valid, field.device);
-    let mse = assigned_mse(&mixture, field, &joint.labels());
-    Ok(Course { nll: joint.marginal(), mixture, labels, mse, reseeded })
+    Ok(Course::of(field, components, labels, reseeded))
+}
+
+impl Course {
+    /// Where `components` stand on the validation units.
+    pub fn of(field: &Field<'_>, components: Components, labels: Vec<usize>, reseeded: usize) -> Self {
+        let mixture = around(components, &field.batcher, field.valid, field.device);
+        let joint = mixture.joint(&field.batcher, field.valid, field.device);
+        let mse = assigned_mse(&mixture, field, &joint.labels());
+        Self { nll: joint.marginal(), mixture, labels, mse, reseeded }
+    }
 }
 
 /// A network on its way: an optimiser at work, or a map that is solved for anew.

@@ -61,7 +61,9 @@ fn whole() {
         config.members = Some(e.parse().unwrap());
     }
     let t0 = std::time::Instant::now();
-    let f = fit(&tr.data, None, &config, &Resources::default(), &()).unwrap();
+    struct P(std::time::Instant);
+    impl Monitor for P { fn stage(&self, n: &str, e: usize) { eprintln!("  [{:.0}s] {n} {e}", self.0.elapsed().as_secs_f64()); } fn epoch(&self, l: f64) { if std::env::var("V").is_ok() { eprintln!("   [{:.0}s] {l:.5}", self.0.elapsed().as_secs_f64()); } } }
+    let f = fit(&tr.data, None, &config, &Resources::default(), &P(t0)).unwrap();
     let secs = t0.elapsed().as_secs_f64();
     let r = f.report();
     for t in &r.tried {
@@ -112,5 +114,17 @@ fn whole() {
             a.diagnoses.iter().filter(|d| d.ambiguous_class).count(),
             a.diagnoses.iter().filter(|d| d.starts_disagree).count()
         );
+    }
+
+    let mut f = f;
+    let c0 = f.header.calibration.spread;
+    for kappa in ["0"; 0] {
+        for c in [1.0f32, c0] {
+            unsafe { std::env::set_var("KAPPA", kappa) };
+            f.header.calibration.spread = c;
+            let a = f.query(&te.data, &te.truth.t_new, &Ask { rho: 1.0, level: 0.9 }).unwrap();
+            let cv = coverage(&te.truth.y_new, &a.lower, &a.upper).unwrap();
+            println!("COV kappa {kappa} c {c} (own {c0}): {:.3} width {:.4}", cv.share, cv.width);
+        }
     }
 }

@@ -194,7 +194,9 @@ fn solve(map: LinearMap, task: &Task<'_>) -> Trained {
     let (z, features) = design(task.train);
     let y = task.batcher.outcomes(task.train);
     let outputs = y.len() / task.train.len();
-    let solutions = ridge(&z, features, &y, outputs, &PENALTIES);
+    // x bears the penalty, the treatment and the classes do not: a shrunk response would be a biased effect
+    let x = task.batcher.scaler.x.each() * (1 + usize::from(task.batcher.missing));
+    let solutions = ridge(&z, (features, x), &y, outputs, &PENALTIES);
     let build = |solution: &crate::models::ridge::Solution| {
         let mut map = map.clone();
         let weight = tensor(solution.weight.clone(), [features, outputs], task.device);

@@ -1,9 +1,12 @@
-//! Ridge regression: W = argmin |Z W + c - Y|^2 + penalty n |W|^2, with standardised columns of Z.
+//! Ridge regression: W = argmin |Z W + c - Y|^2 + penalty n |W_p|^2, with standardised columns of Z, where W_p are
+//! the rows of W that are penalised.
 
 use gemm::{Parallelism, gemm};
 
 /// The penalties tried; which one is for held-out units to say.
 pub(crate) const PENALTIES: [f64; 7] = [1e-6, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0];
+
+const TRACE: f64 = 1e-7;
 
 /// A linear map with its constant.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,10 +20,10 @@ pub(crate) struct Solution {
 /// One solution for each penalty.
 ///
 /// # Shapes
-/// `z` `[n, features]`, `y` `[n, outputs]`
+/// `z` `[n, features]`, of which the first `penalised` bear the penalty, `y` `[n, outputs]`
 pub(crate) fn ridge(
     z: &[f32],
-    features: usize,
+    (features, penalised): (usize, usize),
     y: &[f32],
     outputs: usize,
     penalties: &[f64],
@@ -32,7 +35,11 @@ pub(crate) fn ridge(
     let moment = transpose_times(&z, features, &y, outputs, n);
     let solve = |&penalty: &f64| {
         let mut a = gram.clone();
-        (0..features).for_each(|i| a[i * features + i] += penalty * n as f64 + 1e-9);
+        for i in 0..features {
+            // a trace of a penalty everywhere, for columns that depend on each other
+            let penalty = if i < penalised { penalty.max(TRACE) } else { TRACE };
+            a[i * features + i] += penalty * n as f64;
+        }
         let mut w = moment.clone();
         cholesky_solve(&mut a, features, &mut w, outputs);
         let mut bias = y_mean.clone();
@@ -144,10 +151,12 @@ mod tests {
     fn an_exact_map_is_found_and_a_heavy_penalty_flattens_it() {
         let z: Vec<f32> = (0..40).map(|i| ((i * 7919) % 31) as f32 / 31.0).collect();
         let y: Vec<f32> = z.chunks(2).flat_map(|z| [3.0 * z[0] - z[1] + 0.5, z[1] + 2.0]).collect();
-        let solutions = ridge(&z, 2, &y, 2, &[0.0, 1e6]);
+        let solutions = ridge(&z, (2, 2), &y, 2, &[0.0, 1e6]);
         let expected = [3.0, 0.0, -1.0, 1.0];
         assert!(solutions[0].weight.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-4));
         assert!((solutions[0].bias[0] - 0.5).abs() < 1e-4);
         assert!(solutions[1].weight.iter().all(|w| w.abs() < 1e-4));
+        let spared = ridge(&z, (2, 0), &y, 2, &[1e6]);
+        assert!((spared[0].weight[0] - 3.0).abs() < 1e-4, "what is not penalised stays");
     }
 }

@@ -5,6 +5,11 @@ use burn::tensor::Device;
 use crate::data::Batcher;
 use crate::em::{Mixture, gaussian_nll, log_sum_exp, spread};
 
+/// Where scales differ between two treatments, part of the noise may grow with the scale and part stay: carrying all
+/// of it over by the ratio of scales is then off by a share of the growth s(t')^2 (1 - min s^2 / max s^2). For one
+/// growing and one constant part that share lies between 0 and a third; this is what intervals allow for.
+const TRANSPORT: f32 = 0.1;
+
 /// What one class answers for a batch of n units.
 pub(crate) struct ClassAnswer {
     /// `[n, y elements]`
@@ -13,6 +18,8 @@ pub(crate) struct ClassAnswer {
     pub model: Vec<f32>,
     /// Variance of the noise that is not the same in both worlds, `[n, y elements]`.
     pub noise: Vec<f32>,
+    /// Variance from not knowing which part of the noise grows with the scale, `[n, y elements]`.
+    pub transport: Vec<f32>,
 }
 
 /// The answers of all classes and how probable each class is.
@@ -130,11 +137,17 @@ fn class_answer(
         (1.0 - factual.kept[i].powi(2)) * gap.powi(2)
     };
     let noise = (0..to.len()).map(fresh).collect();
+    let transport = (0..to.len()).map(|i| {
+        let (there, here) = (to[i].exp(), factual.seen[i].exp());
+        let grown = 1.0 - there.min(here) / there.max(here);
+        TRANSPORT * factual.kept[i].powi(2) * there * grown
+    });
+    let transport = transport.collect();
     // one member knows nothing of its own uncertainty: say no less than the noise
     let model = if mixture.members.len() > 1 {
         spread.variance
     } else {
         to.iter().map(|log_variance| log_variance.exp()).collect()
     };
-    ClassAnswer { mean, model, noise }
+    ClassAnswer { mean, model, noise, transport }
 }

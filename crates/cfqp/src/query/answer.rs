@@ -211,7 +211,8 @@ impl Fitted {
                 let (model, noise) = (f64::from(class.model[i]), f64::from(class.noise[i]));
                 // the share of the noise that is new makes the interval predictive, the rest is about the mean
                 let new = if noise > 0.0 { 1.0 - f64::from(ask.rho).powi(2) } else { 0.0 };
-                let variance = stretch * (noise + new * model) + (1.0 - new) * spread * model;
+                let known = spread * model + f64::from(class.transport[i]);
+                let variance = stretch * (noise + new * model) + (1.0 - new) * known;
                 Part { weight: weight.into(), mean: class.mean[i].into(), deviation: variance.sqrt() }
             }));
             let (lower, upper) = interval(&parts, ask.level, z);
