@@ -13,8 +13,8 @@ pub mod sim;
 
 pub use config::{Base, Classes, FitConfig, Recipe, Sharing, Start};
 pub use data::{
-    Dataset, Idx, Mnist, MnistPart, NpzArray, NpzValues, Units, View, read_array, read_container, read_idx,
-    write_atomically, write_container, write_npz,
+    Dataset, Idx, Mnist, MnistPart, Moments, NpzArray, NpzValues, Scaler, Units, View, read_array,
+    read_container, read_idx, write_atomically, write_container, write_npz,
 };
 pub use em::{
     Calibration, Choice, Clusters, DeviceKind, FitReport, Fitted, GaussianMixture, GaussianMixtureFit,
@@ -24,7 +24,10 @@ pub use error::{Error, Result};
 pub use eval::{
     Coverage, Pehe, adjusted_rand_index, best_matching, class_accuracy, coverage, mse, pehe, ssim,
 };
-pub use models::{Input, Network, Shapes, Transformer, TransformerConfig, Unet, UnetConfig};
+pub use models::{
+    BaseConfig, Input, LinearConfig, LinearMap, Mlp, MlpConfig, Net, Network, Shapes, Transformer,
+    TransformerConfig, Unet, UnetConfig,
+};
 pub use nn::*;
 pub use query::{Answers, Ask, Diagnosis};
 pub use rng::{Rng, stream};

@@ -2,7 +2,7 @@
 
 use burn::tensor::{Device, Tensor};
 
-use super::{Dataset, Scaler};
+use super::{Dataset, Moments, Scaler, Units};
 use crate::models::Input;
 use crate::nn::tensor;
 
@@ -68,17 +68,7 @@ impl Batcher<'_> {
 
     /// Standardised covariates of `rows`; zero, the training mean, where missing.
     pub fn covariates(&self, rows: &[usize]) -> Vec<f32> {
-        let units = self.data.x();
-        let mut x = Vec::with_capacity(rows.len() * units.each());
-        for &row in rows {
-            self.scaler.x.standardise_into(units.row(row), &mut x);
-            if let Some(mask) = units.mask_row(row) {
-                let start = x.len() - mask.len();
-                let values = x[start..].iter_mut().zip(mask);
-                values.filter(|(_, observed)| !**observed).for_each(|(value, _)| *value = 0.0);
-            }
-        }
-        x
+        gather(self.data.x(), &self.scaler.x, rows)
     }
 
     /// 1 where x is missing.
@@ -101,11 +91,9 @@ impl Batcher<'_> {
         t
     }
 
-    /// Standardised outcomes of `rows`, as numbers.
+    /// Standardised outcomes of `rows`, as numbers; zero, the training mean, where missing.
     pub fn outcomes(&self, rows: &[usize]) -> Vec<f32> {
-        let mut y = Vec::with_capacity(rows.len() * self.scaler.y.each());
-        rows.iter().for_each(|&row| self.scaler.y.standardise_into(self.data.y().row(row), &mut y));
-        y
+        gather(self.data.y(), &self.scaler.y, rows)
     }
 
     /// Standardised outcomes of `rows`, as tensors.
@@ -118,4 +106,17 @@ impl Batcher<'_> {
         });
         Target { y: tensor(self.outcomes(rows), shape, device), observed }
     }
+}
+
+fn gather(units: &Units, moments: &Moments, rows: &[usize]) -> Vec<f32> {
+    let mut out = Vec::with_capacity(rows.len() * units.each());
+    for &row in rows {
+        moments.standardise_into(units.row(row), &mut out);
+        if let Some(mask) = units.mask_row(row) {
+            let start = out.len() - mask.len();
+            let values = out[start..].iter_mut().zip(mask);
+            values.filter(|(_, observed)| !**observed).for_each(|(value, _)| *value = 0.0);
+        }
+    }
+    out
 }

@@ -123,13 +123,17 @@ pub(crate) fn single(context: &Context<'_>, base: &BaseConfig) -> Result<Trained
         device: context.device,
     };
     context.monitor.stage("one model for all units", schedule.epochs);
-    let mut trained = context.pool.try_map(vec![net], |net| {
+    let work = || {
         context.trained(&format!("single {}", base.name()), base, 0, || {
             let mut rng = stream(context.config.seed, &["single", base.name(), "train"]);
             train(net, &task, &schedule, &mut rng, context.monitor)
         })
-    })?;
-    Ok(trained.remove(0))
+    };
+    match base {
+        // every operation of a U-Net is cut into the same parts whatever the threads
+        BaseConfig::Unet(_) => context.pool.alone(work),
+        _ => context.pool.one(work),
+    }
 }
 
 /// All attempts at `classes` classes, the best first.

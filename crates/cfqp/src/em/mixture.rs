@@ -148,6 +148,7 @@ pub(crate) fn around(
     rows: &[usize],
     device: &Device,
 ) -> Mixture {
+    let rows = &rows[..rows.len().min(SCALE_UNITS)];
     let (classes, d, d_t) = (components.classes, batcher.scaler.y.each(), batcher.scaler.t.each());
     let unit = vec![Residuals { t: vec![0.0; d_t], squares: vec![1.0; d] }; classes];
     let prior = Prior::Constant(vec![1.0 / classes as f32; classes]);

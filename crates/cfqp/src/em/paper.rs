@@ -93,13 +93,13 @@ fn first_stage(context: &Context<'_>, base: &BaseConfig, schedule: &Schedule) ->
         device: context.device,
     };
     context.monitor.stage("one model for all units", schedule.epochs);
-    let mut trained = context.pool.try_map(vec![net], |net| {
+    let work = || {
         context.trained("paper single", base, 0, || {
             let mut rng = stream(context.config.seed, &["paper", "single", "train"]);
             train(net, &task, schedule, &mut rng, context.monitor)
         })
-    })?;
-    Ok(trained.remove(0).net)
+    };
+    Ok(context.pool.one(work)?.net)
 }
 
 fn groups(context: &Context<'_>, residuals: &[f32], classes: usize) -> Result<Vec<usize>> {

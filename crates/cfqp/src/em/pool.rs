@@ -13,15 +13,18 @@ use crate::{Error, Result};
 #[derive(Debug)]
 pub(crate) struct Pool {
     workers: Vec<ThreadPool>,
+    /// As many threads in one pool.
+    all: ThreadPool,
 }
 
 impl Pool {
     pub fn new(threads: usize) -> Result<Self> {
-        let worker = |_| ThreadPoolBuilder::new().num_threads(1).build();
-        let workers = (0..threads.max(1)).map(worker).collect::<Result<Vec<_>, _>>();
-        let hint = "ask for fewer threads";
-        let workers = workers.map_err(|e| Error::fit(format!("cannot start threads: {e}"), hint))?;
-        Ok(Self { workers })
+        let pool = |threads: usize| {
+            let pool = ThreadPoolBuilder::new().num_threads(threads).build();
+            pool.map_err(|e| Error::fit(format!("cannot start threads: {e}"), "ask for fewer threads"))
+        };
+        let workers = (0..threads.max(1)).map(|_| pool(1)).collect::<Result<Vec<_>>>()?;
+        Ok(Self { workers, all: pool(threads.max(1))? })
     }
 
     pub fn threads(&self) -> usize {
@@ -48,6 +51,16 @@ impl Pool {
         let done =
             |cell: Mutex<Option<R>>| cell.into_inner().expect("a job panicked").expect("every job ran");
         results.into_iter().map(done).collect()
+    }
+
+    /// One job on all threads, for work whose bits do not depend on how many there are.
+    pub fn alone<R: Send>(&self, run: impl FnOnce() -> R + Send) -> R {
+        self.all.install(run)
+    }
+
+    /// One job on one thread.
+    pub fn one<R: Send>(&self, run: impl FnOnce() -> R + Send) -> R {
+        self.workers[0].install(run)
     }
 
     /// As [`map`](Self::map), for jobs that can fail: the first error in the order of the jobs.

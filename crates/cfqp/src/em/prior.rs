@@ -98,6 +98,7 @@ impl Prior {
     }
 
     /// The weights of the classes in another order: class `k` of the result is class `order[k]` of this.
+    #[cfg(test)]
     pub(crate) fn reordered(&self, order: &[usize]) -> Self {
         match self {
             Self::Constant(weights) => Self::Constant(order.iter().map(|&k| weights[k]).collect()),

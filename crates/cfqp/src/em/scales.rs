@@ -101,6 +101,7 @@ impl Scales {
     }
 
     /// Scales of the classes in another order: class `k` of the result is class `order[k]` of this.
+    #[cfg(test)]
     pub(crate) fn reordered(&self, order: &[usize]) -> Self {
         Self { classes: order.iter().map(|&k| self.classes[k].clone()).collect() }
     }

@@ -62,7 +62,16 @@ fn whole() {
     }
     let t0 = std::time::Instant::now();
     struct P(std::time::Instant);
-    impl Monitor for P { fn stage(&self, n: &str, e: usize) { eprintln!("  [{:.0}s] {n} {e}", self.0.elapsed().as_secs_f64()); } fn epoch(&self, l: f64) { if std::env::var("V").is_ok() { eprintln!("   [{:.0}s] {l:.5}", self.0.elapsed().as_secs_f64()); } } }
+    impl Monitor for P {
+        fn stage(&self, n: &str, e: usize) {
+            eprintln!("  [{:.0}s] {n} {e}", self.0.elapsed().as_secs_f64());
+        }
+        fn epoch(&self, l: f64) {
+            if std::env::var("V").is_ok() {
+                eprintln!("   [{:.0}s] {l:.5}", self.0.elapsed().as_secs_f64());
+            }
+        }
+    }
     let f = fit(&tr.data, None, &config, &Resources::default(), &P(t0)).unwrap();
     let secs = t0.elapsed().as_secs_f64();
     let r = f.report();
@@ -126,5 +135,81 @@ fn whole() {
             let cv = coverage(&te.truth.y_new, &a.lower, &a.upper).unwrap();
             println!("COV kappa {kappa} c {c} (own {c0}): {:.3} width {:.4}", cv.share, cv.width);
         }
+    }
+}
+#[test]
+#[ignore]
+fn public() {
+    let what: String = env("DATA", "oscillator_add".to_string());
+    let dir = std::path::Path::new("/work/shared/data/reference");
+    let read = |part: &str| Dataset::read_npz(&dir.join(format!("{what}_421_{part}.npz"))).unwrap();
+    let cfp = dir.join(format!("{what}_421_cf.npz"));
+    let (tr, va, te) = (read("train"), read("val"), read("cf"));
+    let k = if what.starts_with("osc") { 3 } else { 2 };
+    let mut config = FitConfig { seed: env("SEED", 1), classes: Classes::Given(k), ..Default::default() };
+    config.base = match env("BASE", "auto".to_string()).as_str() {
+        "linear" => Base::Linear,
+        "mlp" => Base::Mlp,
+        "unet" => Base::Unet,
+        _ => Base::Auto,
+    };
+    if env("PAPER", 0) == 1 {
+        config.recipe = Recipe::Paper;
+        config.starts = vec![Start::Kmeans];
+    }
+    if env("AUTO", 0) == 1 {
+        config.classes = Classes::Auto;
+    }
+    let t0 = std::time::Instant::now();
+    let f = fit(&tr, Some(&va), &config, &Resources::default(), &()).unwrap();
+    let secs = t0.elapsed().as_secs_f64();
+    let r = f.report();
+    for t in &r.tried {
+        println!(
+            "  tried {} K={} nll {:.3} mse {:.5} {}",
+            t.base,
+            t.classes,
+            t.nll,
+            t.mse,
+            if t.chosen { "<-" } else { "" }
+        );
+    }
+    for s in &r.starts {
+        println!("  start {:?} nll {:.3} agree {:.3}", s.start, s.nll, s.agreement);
+    }
+    println!(
+        "  notes {:?} sizes {:?} epochs {} effort {} shares {} varies {:?} val nll {:.3} mse {:.5} spread {} xvar {}",
+        r.notes,
+        r.class_sizes,
+        r.epochs,
+        r.effort,
+        f.shares(),
+        f.varies(),
+        r.val_nll,
+        r.val_mse,
+        f.header.calibration.spread,
+        f.scaler().x_variance
+    );
+    let (tn, yn, z) = (
+        read_array(&cfp, "t_new").unwrap().unwrap(),
+        read_array(&cfp, "y_new").unwrap().unwrap(),
+        read_array(&cfp, "z").unwrap().unwrap(),
+    );
+    for rho in [1.0, 0.0] {
+        let a = f.query(&te, &tn, &Ask { rho, level: 0.9 }).unwrap();
+        let found: Vec<usize> = a.diagnoses.iter().map(|d| d.class).collect();
+        let zz: Vec<usize> = z.values().iter().map(|v| *v as usize).collect();
+        let c = coverage(&yn, &a.lower, &a.upper).unwrap();
+        println!(
+            "RESULT {what} {} K={} rho={rho}: cf_mse {:.6} raw {:.6} accuracy {:.4} coverage {:.3} width {:.4} fit {:.1}s",
+            f.base(),
+            f.classes(),
+            mse(&yn, &a.point).unwrap() / f.scaler().x_variance,
+            mse(&yn, &a.point).unwrap(),
+            class_accuracy(&zz, &found),
+            c.share,
+            c.width,
+            secs
+        );
     }
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Monitor;
 use crate::data::{Batcher, Target, Told};
-use crate::models::ridge::{PENALTIES, ridge};
+use crate::models::ridge::{PENALTIES, Solution, ridge};
 use crate::models::{LinearMap, Net, Network};
 use crate::nn::{Adam, tensor};
 use crate::{Error, Result, Rng};
@@ -184,30 +184,58 @@ pub(crate) fn train(
     Err(Error::fit(problem, "lower the learning rate, or look for extreme values in x, t and y"))
 }
 
-/// Ridge regression with the penalty that held-out units prefer.
+/// Ridge regression with the penalty that held-out units prefer. Missing outcomes are filled in with what the map
+/// says of them, a few times over.
 fn solve(map: LinearMap, task: &Task<'_>) -> Trained {
-    let design = |rows: &[usize]| {
-        let design = LinearMap::design(&task.batcher.input(rows, task.told, task.device));
-        let width = design.dims()[1];
-        (design.into_data().try_into_vec::<f32>().expect("a design is f32"), width)
-    };
-    let (z, features) = design(task.train);
-    let y = task.batcher.outcomes(task.train);
+    let (z, features) = design(task);
+    let mut y = task.batcher.outcomes(task.train);
     let outputs = y.len() / task.train.len();
     // x bears the penalty, the treatment and the classes do not: a shrunk response would be a biased effect
-    let x = task.batcher.scaler.x.each() * (1 + usize::from(task.batcher.missing));
-    let solutions = ridge(&z, (features, x), &y, outputs, &PENALTIES);
-    let build = |solution: &crate::models::ridge::Solution| {
-        let mut map = map.clone();
-        let weight = tensor(solution.weight.clone(), [features, outputs], task.device);
-        map.map.weight = map.map.weight.map(|_| weight);
-        let bias = tensor(solution.bias.clone(), [outputs], task.device);
-        map.map.bias = map.map.bias.map(|_| bias);
-        Net::Linear(map)
-    };
+    let penalised = task.batcher.scaler.x.each() * (1 + usize::from(task.batcher.missing));
     let rows = if task.valid.is_empty() { task.train } else { task.valid };
     let score = |net: &Net| validate(net, &task.batcher, rows, task.told, task.device);
-    let scored = solutions.iter().map(build).map(|net| (score(&net), net));
-    let (loss, net) = scored.min_by(|a, b| a.0.total_cmp(&b.0)).expect("there are penalties");
-    Trained { net, loss, epochs: 1 }
+    let mut rounds = if task.batcher.data.y().mask().is_some() { FILLINGS } else { 1 };
+    loop {
+        let solutions = ridge(&z, (features, penalised), &y, outputs, &PENALTIES);
+        let nets =
+            solutions.iter().map(|solution| with_solution(&map, solution, [features, outputs], task.device));
+        let scored = nets.map(|net| (score(&net), net));
+        let (loss, net) = scored.min_by(|a, b| a.0.total_cmp(&b.0)).expect("there are penalties");
+        rounds -= 1;
+        if rounds == 0 {
+            return Trained { net, loss, epochs: 1 };
+        }
+        fill(&mut y, &net, task);
+    }
+}
+
+/// How often missing outcomes are filled in.
+const FILLINGS: usize = 5;
+
+fn design(task: &Task<'_>) -> (Vec<f32>, usize) {
+    let design = LinearMap::design(&task.batcher.input(task.train, task.told, task.device));
+    let features = design.dims()[1];
+    (design.into_data().try_into_vec::<f32>().expect("a design is f32"), features)
+}
+
+fn with_solution(map: &LinearMap, solution: &Solution, shape: [usize; 2], device: &Device) -> Net {
+    let mut map = map.clone();
+    let weight = tensor(solution.weight.clone(), shape, device);
+    map.map.weight = map.map.weight.map(|_| weight);
+    let bias = tensor(solution.bias.clone(), [shape[1]], device);
+    map.map.bias = map.map.bias.map(|_| bias);
+    Net::Linear(map)
+}
+
+/// Put the prediction of `net` where an outcome is missing.
+fn fill(y: &mut [f32], net: &Net, task: &Task<'_>) {
+    let output = net.forward(&task.batcher.input(task.train, task.told, task.device));
+    let output = output.into_data().try_into_vec::<f32>().expect("networks are f32");
+    let each = task.batcher.scaler.y.each();
+    for (i, &row) in task.train.iter().enumerate() {
+        let own = i * each..(i + 1) * each;
+        let mask = task.batcher.data.y().mask_row(row).unwrap_or_default();
+        let values = y[own.clone()].iter_mut().zip(&output[own]).zip(mask);
+        values.filter(|(_, observed)| !**observed).for_each(|((y, output), _)| *y = *output);
+    }
 }

@@ -18,3 +18,37 @@ mod answer;
 mod interval;
 
 pub use answer::{Answers, Ask, Diagnosis};
+
+#[cfg(test)]
+mod tests {
+    use crate::em::Mixture;
+    use crate::sim::Oscillator;
+    use crate::{Ask, Base, Classes, FitConfig, Resources, Sharing, Units, fit};
+
+    #[test]
+    fn classes_in_another_order_give_the_same_answers() {
+        let world = Oscillator::default().simulate(200, 1).unwrap();
+        let (base, classes, sharing) = (Base::Linear, Classes::Given(3), Sharing::Separate);
+        let config = FitConfig { classes, base, sharing, ..FitConfig::default() };
+        let fitted = fit(&world.data, None, &config, &Resources::default(), &()).unwrap();
+        let order = [2, 0, 1];
+        let mut other = fitted.clone();
+        let Mixture { members, scales, prior } = &mut other.mixture;
+        for member in members.iter_mut() {
+            member.nets = order.iter().map(|&k| member.nets[k].clone()).collect();
+        }
+        *scales = scales.reordered(&order);
+        *prior = prior.reordered(&order);
+        let t = Units::new("t", vec![1], vec![0.6]).unwrap();
+        for rho in [0.0, 0.5, 1.0] {
+            let ask = Ask { rho, ..Ask::default() };
+            let (a, b) =
+                (fitted.query(&world.data, &t, &ask).unwrap(), other.query(&world.data, &t, &ask).unwrap());
+            let gap = |a: &Units, b: &Units| {
+                a.values().iter().zip(b.values()).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+            };
+            assert!(gap(&a.point, &b.point) < 1e-5 && gap(&a.upper, &b.upper) < 1e-5);
+            assert!(a.diagnoses.iter().zip(&b.diagnoses).all(|(a, b)| a.class == order[b.class]));
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! What must hold of every fitted model, whatever it was fitted on.
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use cfqp::sim::{Oscillator, Simulated};
+use cfqp::{
+    Ask, Base, Classes, Dataset, Error, FitConfig, Fitted, MlpConfig, Monitor, Resources, Sharing,
+    UnetConfig, Units, View, fit,
+};
+use proptest::prelude::*;
+
+fn world(n: usize, seed: u64) -> Simulated {
+    Oscillator::default().simulate(n, seed).unwrap()
+}
+
+fn resources(threads: usize) -> Resources {
+    Resources { threads, ..Resources::default() }
+}
+
+fn config(base: Base, classes: usize) -> FitConfig {
+    FitConfig {
+        classes: Classes::Given(classes),
+        base,
+        epochs: Some(3),
+        members: Some(2),
+        mlp: MlpConfig { hidden: vec![16, 16], ..MlpConfig::default() },
+        unet: UnetConfig { channels: [4, 8, 8, 8], embed: 8, groups: 4, ..UnetConfig::default() },
+        seed: 3,
+        ..FitConfig::default()
+    }
+}
+
+/// One linear model of three classes, fitted once for all tests.
+fn fitted() -> &'static (Simulated, Fitted) {
+    static FITTED: OnceLock<(Simulated, Fitted)> = OnceLock::new();
+    FITTED.get_or_init(|| {
+        let world = world(300, 1);
+        let config = FitConfig { members: None, ..config(Base::Linear, 3) };
+        let fitted = fit(&world.data, None, &config, &Resources::default(), &()).unwrap();
+        (world, fitted)
+    })
+}
+
+fn bytes(fitted: &Fitted) -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.cfqp");
+    fitted.save(&path).unwrap();
+    std::fs::read(path).unwrap()
+}
+
+fn pick(data: &Dataset, rows: &[usize]) -> Dataset {
+    let units = |units: &Units| {
+        let values = rows.iter().flat_map(|&row| units.row(row).to_vec()).collect();
+        Units::new("picked", units.shape().to_vec(), values).unwrap()
+    };
+    Dataset::new(units(data.x()), units(data.t()), units(data.y())).unwrap()
+}
+
+fn one_treatment(t: f32) -> Units {
+    Units::new("t", vec![1], vec![t]).unwrap()
+}
+
+#[test]
+fn under_its_own_treatment_a_unit_keeps_its_outcome() {
+    let (_, fitted) = fitted();
+    let data = world(50, 9).data;
+    let answers = fitted.query(&data, data.t(), &Ask::default()).unwrap();
+    let gap =
+        answers.point.values().iter().zip(data.y().values()).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    assert!(gap < 1e-5, "{gap}");
+}
+
+#[test]
+fn with_noise_drawn_anew_a_sure_unit_gets_its_class_mean() {
+    // two units with the same x and class get the same answer at rho = 0 and different ones at rho = 1
+    let (_, fitted) = fitted();
+    let data = world(1, 9).data;
+    let shifted = data.y().values().iter().map(|y| y + 0.01).collect();
+    let other = Units::new("y", data.y().shape().to_vec(), shifted).unwrap();
+    let other = Dataset::new(data.x().clone(), data.t().clone(), other).unwrap();
+    let ask = |data: &Dataset, rho| {
+        fitted.query(data, &one_treatment(0.6), &Ask { rho, ..Ask::default() }).unwrap().point
+    };
+    let gap = |rho| {
+        let (a, b) = (ask(&data, rho), ask(&other, rho));
+        a.values().iter().zip(b.values()).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+    };
+    assert!(gap(0.0) < 1e-5, "{}", gap(0.0));
+    assert!((gap(1.0) - 0.01).abs() < 1e-4, "{}", gap(1.0));
+}
+
+#[test]
+fn an_effect_is_the_difference_of_two_answers() {
+    let (_, fitted) = fitted();
+    let data = world(20, 9).data;
+    let (low, high) = (one_treatment(0.3), one_treatment(0.8));
+    let ask = Ask::default();
+    let effect = fitted.effect(&data, &low, &high, &ask).unwrap();
+    let curve = fitted.curve(&data, &Units::new("grid", vec![1], vec![0.3, 0.8]).unwrap(), &ask).unwrap();
+    for (i, effect) in effect.point.values().iter().enumerate() {
+        assert!((effect - (curve[1].point.values()[i] - curve[0].point.values()[i])).abs() < 1e-5);
+    }
+}
+
+#[test]
+fn a_model_comes_back_from_its_file_bit_for_bit() {
+    let (_, fitted) = fitted();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.cfqp");
+    fitted.save(&path).unwrap();
+    let loaded = Fitted::load(&path, &Resources::default()).unwrap();
+    assert_eq!(bytes(fitted), bytes(&loaded));
+    let data = world(40, 5).data;
+    let ask = Ask::default();
+    let answers = |model: &Fitted| model.query(&data, &one_treatment(0.5), &ask).unwrap();
+    assert_eq!(answers(fitted), answers(&loaded));
+}
+
+#[test]
+fn a_damaged_model_file_is_an_error_and_never_a_panic() {
+    let (_, fitted) = fitted();
+    let whole = bytes(fitted);
+    let folder = tempfile::tempdir().unwrap();
+    let path: PathBuf = folder.path().join("m.cfqp");
+    for cut in [0, 1, 7, 8, 9, 100, whole.len() / 2, whole.len() - 1] {
+        std::fs::write(&path, &whole[..cut]).unwrap();
+        assert!(Fitted::load(&path, &Resources::default()).is_err(), "cut at {cut}");
+    }
+    for at in (0..whole.len()).step_by(whole.len() / 97) {
+        let mut changed = whole.clone();
+        changed[at] ^= 0x55;
+        std::fs::write(&path, &changed).unwrap();
+        let _ = Fitted::load(&path, &Resources::default());
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bits_on_any_number_of_threads() {
+    let data = world(150, 2).data;
+    for (base, sharing) in [
+        (Base::Linear, Sharing::Auto),
+        (Base::Mlp, Sharing::Separate),
+        (Base::Mlp, Sharing::Conditional),
+        (Base::Unet, Sharing::Auto),
+    ] {
+        let config = FitConfig { sharing, ..config(base, 2) };
+        let model = |threads| bytes(&fit(&data, None, &config, &resources(threads), &()).unwrap());
+        let one = model(1);
+        assert!(one == model(2) && one == model(5), "{base:?} {sharing:?}");
+        let other = FitConfig { seed: 4, ..config };
+        assert!(one != bytes(&fit(&data, None, &other, &resources(2), &()).unwrap()), "the seed matters");
+    }
+}
+
+/// Asks to stop after so many epochs.
+struct Impatient(AtomicUsize, usize);
+
+impl Monitor for Impatient {
+    fn epoch(&self, _: f64) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+    fn stopped(&self) -> bool {
+        self.0.load(Ordering::Relaxed) >= self.1
+    }
+}
+
+#[test]
+fn an_interrupted_fit_goes_on_to_the_same_bits() {
+    let data = world(120, 2).data;
+    let config = config(Base::Mlp, 2);
+    let folder = tempfile::tempdir().unwrap();
+    let checkpoint = Some(folder.path().join("m.part"));
+    let whole = bytes(&fit(&data, None, &config, &resources(2), &()).unwrap());
+    for patience in [5, 100, 300] {
+        let first = Resources { checkpoint: checkpoint.clone(), ..resources(2) };
+        let stopped = fit(&data, None, &config, &first, &Impatient(AtomicUsize::new(0), patience));
+        assert!(matches!(stopped, Err(Error::Interrupted)), "after {patience} epochs");
+        let second = Resources { resume: true, ..first };
+        assert_eq!(
+            whole,
+            bytes(&fit(&data, None, &config, &second, &()).unwrap()),
+            "after {patience} epochs"
+        );
+        assert!(!checkpoint.as_ref().unwrap().exists(), "the checkpoint goes when the fit is done");
+    }
+}
+
+#[test]
+fn missing_values_count_in_no_loss_and_are_answered_without_their_noise() {
+    let world = world(200, 4);
+    let masked = |units: &Units| {
+        let mask: Vec<bool> = (0..units.values().len()).map(|i| i % 11 != 3).collect();
+        let mut values = units.values().to_vec();
+        values.iter_mut().zip(&mask).filter(|(_, seen)| !**seen).for_each(|(v, _)| *v = f32::NAN);
+        Units::with_mask("masked", units.shape().to_vec(), values, Some(mask)).unwrap()
+    };
+    let data = Dataset::new(masked(world.data.x()), world.data.t().clone(), masked(world.data.y())).unwrap();
+    for base in [Base::Linear, Base::Mlp] {
+        let config = FitConfig { epochs: Some(60), ..config(base, 3) };
+        let fitted = fit(&data, None, &config, &Resources::default(), &()).unwrap();
+        let answers = fitted.query(&data, data.t(), &Ask::default()).unwrap();
+        let truth = world.data.y().values();
+        let mask = data.y().mask().unwrap();
+        let seen = (0..truth.len()).filter(|&i| mask[i]);
+        assert!(seen.map(|i| (answers.point.values()[i] - truth[i]).abs()).fold(0.0, f32::max) < 1e-4);
+        let unseen: Vec<f32> =
+            (0..truth.len()).filter(|&i| !mask[i]).map(|i| answers.point.values()[i] - truth[i]).collect();
+        let mse = unseen.iter().map(|gap| gap * gap).sum::<f32>() / unseen.len() as f32;
+        assert!(mse < 0.2, "{base:?}: what was missing is predicted: {mse}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+    #[test]
+    fn units_in_another_order_get_the_same_answers(order in Just((0..30).collect::<Vec<usize>>()).prop_shuffle()) {
+        let (_, fitted) = fitted();
+        let data = world(30, 8).data;
+        let ask = Ask { rho: 0.5, level: 0.8 };
+        let straight = fitted.query(&data, &one_treatment(0.7), &ask).unwrap();
+        let shuffled = fitted.query(&pick(&data, &order), &one_treatment(0.7), &ask).unwrap();
+        for (i, &row) in order.iter().enumerate() {
+            let gap = shuffled.point.row(i).iter().zip(straight.point.row(row)).map(|(a, b)| (a - b).abs());
+            prop_assert!(gap.fold(0.0, f32::max) < 1e-5);
+            prop_assert_eq!(shuffled.diagnoses[i].class, straight.diagnoses[row].class);
+        }
+    }
+
+    #[test]
+    fn intervals_hold_their_answer_and_grow_with_the_level(low in 0.1_f64..0.5, more in 0.1_f64..0.4, rho in 0.0_f32..1.0) {
+        let (_, fitted) = fitted();
+        let data = world(10, 8).data;
+        let at = |level| fitted.query(&data, &one_treatment(0.7), &Ask { rho, level }).unwrap();
+        let (narrow, wide) = (at(low), at(low + more));
+        for i in 0..narrow.point.values().len() {
+            let (n, w) = (narrow.upper.values()[i] - narrow.lower.values()[i], wide.upper.values()[i] - wide.lower.values()[i]);
+            prop_assert!(n >= 0.0 && w >= n - 1e-6);
+        }
+    }
+}
+
+/// Views are by reference: a split copies no values.
+#[test]
+fn views_pick_rows_and_copy_nothing() {
+    let data = world(10, 1).data;
+    let view: View<'_> = data.view(vec![7, 3, 5]);
+    assert_eq!(view.pick(&[2, 0]).rows(), [5, 7]);
+    assert!(std::ptr::eq(view.data(), &data));
+}
