@@ -56,7 +56,7 @@ impl Failure {
 impl From<cfqp::Error> for Failure {
     fn from(error: cfqp::Error) -> Self {
         let message = error.to_string();
-        let chain = std::iter::successors(error.source(), |cause| cause.source()).map(ToString::to_string);
+        let chain = std::iter::successors(error.source(), |cause| (*cause).source()).map(ToString::to_string);
         // many a message ends with its cause
         let causes = chain.filter(|cause| !message.contains(cause)).collect();
         let hint = error.hint().map(str::to_owned);

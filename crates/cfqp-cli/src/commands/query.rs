@@ -252,7 +252,8 @@ fn write_curves(path: &Path, curve: &[Answers], grid: &Units) -> cfqp::Result<()
     let (first, steps) = (&curve[0], curve.len());
     let n = first.point.len();
     let unit = first.point.shape();
-    let shape = [&[n, steps], if unit == [1] { &[] } else { unit }].concat();
+    let mut shape = vec![n, steps];
+    shape.extend(unit.iter().filter(|_| unit != [1]));
     let join = |part: fn(&Answers) -> &Units| -> Vec<f32> {
         (0..n).flat_map(|i| curve.iter().flat_map(move |answers| part(answers).row(i)).copied()).collect()
     };
