@@ -22,7 +22,8 @@ pub use em::{
 };
 pub use error::{Error, Result};
 pub use eval::{
-    Coverage, Pehe, adjusted_rand_index, best_matching, class_accuracy, coverage, mse, pehe, ssim,
+    Coverage, Evaluation, Pehe, Reference, adjusted_rand_index, best_matching, class_accuracy, coverage,
+    evaluate, mse, pehe, read_truth, ssim,
 };
 pub use models::{
     BaseConfig, Input, LinearConfig, LinearMap, Mlp, MlpConfig, Net, Network, Shapes, Transformer,

@@ -1,0 +1,187 @@
+//! `cfqp simulate`: units whose counterfactuals are known.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use clap::{Args, Subcommand};
+use serde::Serialize;
+
+use cfqp::sim::{Cardio, DigitSource, Digits, Noise, Oscillator, Simulated};
+use cfqp::{Mnist, MnistPart, NpzArray};
+
+use crate::args::choice;
+use crate::error::Result;
+use crate::files::check_out;
+use crate::output::Output;
+use crate::table::{counted, shell};
+
+const EXAMPLES: &str = "\
+Examples:
+  cfqp simulate oscillator --n 2100 --seed 1 --out train.npz
+  cfqp simulate cardio --noise non-additive --hidden-compliance --out cardio.npz
+  cfqp simulate digits --mnist ~/mnist --n 6000 --out digits.npz
+
+The file holds x, t, y and, for evaluation alone, the truth: z (class), t_new, y_new.";
+
+/// Make a data set whose counterfactuals are known
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct SimulateArgs {
+    #[command(subcommand)]
+    simulator: Simulator,
+}
+
+#[derive(Debug, Subcommand)]
+enum Simulator {
+    Oscillator(OscillatorArgs),
+    Cardio(CardioArgs),
+    Digits(DigitsArgs),
+}
+
+/// Two coupled sines, shifted by the treatment in one channel, the other, or both (3 classes)
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  cfqp simulate oscillator --out train.npz
+  cfqp simulate oscillator --n 1000 --seed 1000 --out test.npz
+  cfqp simulate oscillator --single-class --out nothing-hidden.npz")]
+struct OscillatorArgs {
+    /// How many units
+    #[arg(long, value_name = "N", default_value_t = 2100)]
+    n: usize,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Arterial and venous pressure after a fluid dose, the veins' response hidden (2 classes)
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  cfqp simulate cardio --out cardio.npz
+  cfqp simulate cardio --hidden-compliance --sigma 0.02 --out hard.npz")]
+struct CardioArgs {
+    /// How many units
+    #[arg(long, value_name = "N", default_value_t = 3500)]
+    n: usize,
+    /// Draw the venous compliance per unit, and hide it
+    #[arg(long)]
+    hidden_compliance: bool,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Digits, coloured by their class and turned by the treatment (6 classes)
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  cfqp simulate digits --n 2000 --out digits.npz
+  cfqp simulate digits --mnist ~/mnist --class-correlation 0.5 --out mnist.npz")]
+struct DigitsArgs {
+    /// How many units
+    #[arg(long, value_name = "N", default_value_t = 6000)]
+    n: usize,
+    /// A folder with the files of MNIST, plain or .gz; without it, digits are drawn
+    #[arg(long, value_name = "DIR")]
+    mnist: Option<PathBuf>,
+    /// How far the digit decides the class, from 0 to 1
+    #[arg(long, value_name = "R", default_value_t = 0.0, allow_negative_numbers = true)]
+    class_correlation: f32,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Args)]
+struct Common {
+    /// How the noise enters the outcome
+    #[arg(long, default_value = "additive", value_parser = choice::<Noise>(&["additive", "non-additive"]))]
+    noise: Noise,
+    /// Standard deviation of the noise [default: the simulator's own]
+    #[arg(long, value_name = "S", allow_negative_numbers = true)]
+    sigma: Option<f32>,
+    /// Put all units into one class: there is nothing hidden to find
+    #[arg(long)]
+    single_class: bool,
+    /// Seed; unit i depends on it and on i alone
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// The file to write
+    #[arg(long, value_name = "FILE.npz")]
+    out: PathBuf,
+    /// Replace the file if it exists
+    #[arg(long)]
+    force: bool,
+}
+
+impl Simulator {
+    fn common(&self) -> &Common {
+        match self {
+            Self::Oscillator(args) => &args.common,
+            Self::Cardio(args) => &args.common,
+            Self::Digits(args) => &args.common,
+        }
+    }
+
+    fn simulate(&self) -> cfqp::Result<Simulated> {
+        let &Common { noise, sigma, single_class, seed, .. } = self.common();
+        match self {
+            Self::Oscillator(args) => Oscillator { noise, sigma, single_class }.simulate(args.n, seed),
+            Self::Cardio(args) => {
+                let hidden_compliance = args.hidden_compliance;
+                Cardio { noise, sigma, hidden_compliance, single_class }.simulate(args.n, seed)
+            }
+            Self::Digits(args) => {
+                let class_correlation = args.class_correlation;
+                let digits = Digits { noise, sigma, class_correlation, single_class, ..Digits::default() };
+                digits.check()?;
+                let mnist = args.mnist.as_ref().map(|dir| Mnist::load(dir, MnistPart::Train)).transpose()?;
+                let source = mnist.as_ref().map_or(DigitSource::Drawn, DigitSource::Mnist);
+                digits.simulate(source, args.n, seed)
+            }
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    out: &'a Path,
+    units: usize,
+    classes: usize,
+    x_shape: &'a [usize],
+    y_shape: &'a [usize],
+    seconds: f64,
+}
+
+pub fn run(args: &SimulateArgs) -> Result<Output> {
+    let start = Instant::now();
+    let common = args.simulator.common();
+    check_out(&common.out, common.force)?;
+    let simulated = args.simulator.simulate()?;
+    write(&simulated, &common.out)?;
+    let (data, truth) = (&simulated.data, &simulated.truth);
+    let report = Report {
+        out: &common.out,
+        units: data.len(),
+        classes: truth.z.iter().max().map_or(0, |most| most + 1),
+        x_shape: data.x().shape(),
+        y_shape: data.y().shape(),
+        seconds: start.elapsed().as_secs_f64(),
+    };
+    let (path, units) = (shell(&common.out), counted(report.units, "unit"));
+    let text = format!(
+        "wrote {path}: {units}, x {:?}, y {:?}, with their truth\nnext: cfqp fit {path} --out model.cfqp\n",
+        report.x_shape, report.y_shape
+    );
+    Output::new(text, &report)
+}
+
+/// Write what was seen and what is true.
+pub fn write(simulated: &Simulated, path: &Path) -> cfqp::Result<()> {
+    let truth = &simulated.truth;
+    let z: Vec<i64> = truth.z.iter().map(|&z| z as i64).collect();
+    let more = [
+        ("z", NpzArray::integers(&z)),
+        ("t_new", NpzArray::units(&truth.t_new)),
+        ("y_new", NpzArray::units(&truth.y_new)),
+    ];
+    simulated.data.write_npz(path, &more)
+}

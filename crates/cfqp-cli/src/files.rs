@@ -1,0 +1,31 @@
+//! Files that a command will write: checked before it works.
+
+use std::path::{Path, PathBuf};
+
+use crate::error::{Failure, Result};
+
+/// `path` may be written: its folder is there, and it is no file that would be lost.
+pub fn check_out(path: &Path, force: bool) -> Result<()> {
+    if path.is_dir() {
+        return Err(Failure::new(format!("{}: it is a folder", path.display()), "give --out a file"));
+    }
+    if path.exists() && !force {
+        let hint = "give --force to replace it, or another --out";
+        return Err(Failure::new(format!("{}: the file exists", path.display()), hint));
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    match folder {
+        Some(folder) if !folder.is_dir() => {
+            let message = format!("{}: there is no folder {}", path.display(), folder.display());
+            Err(Failure::new(message, format!("make it first: mkdir -p {}", folder.display())))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Where a fit to `out` keeps what it has finished.
+pub fn checkpoint(out: &Path) -> PathBuf {
+    let mut name = out.as_os_str().to_owned();
+    name.push(".part");
+    name.into()
+}

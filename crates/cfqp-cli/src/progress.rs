@@ -1,0 +1,101 @@
+//! How far a fit is: a bar on a terminal, a line now and then elsewhere; always on stderr.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use cfqp::Monitor;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::args::Show;
+use crate::interrupt;
+
+/// Where there is no bar, a line is written this often.
+const EVERY: Duration = Duration::from_secs(15);
+const OPEN: &str = "{spinner} {msg}: epoch {pos}{prefix}, {elapsed}";
+const PLANNED: &str = "{msg} {wide_bar} epoch {pos}/{len}{prefix}, {eta} left";
+
+/// Shows epochs, loss and time left.
+#[derive(Debug)]
+pub struct Progress {
+    bar: ProgressBar,
+    planned: AtomicU64,
+    lines: Option<Mutex<Lines>>,
+    loss: Mutex<Option<f64>>,
+}
+
+#[derive(Debug)]
+struct Lines {
+    start: Instant,
+    last: Instant,
+}
+
+impl Progress {
+    /// Nothing where `show` says so.
+    pub fn new(show: &Show, doing: &str) -> Self {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(8));
+        let lines = (bar.is_hidden() && !show.quiet).then(|| {
+            let now = Instant::now();
+            Mutex::new(Lines { start: now, last: now })
+        });
+        if show.quiet {
+            bar.set_draw_target(ProgressDrawTarget::hidden());
+        }
+        bar.set_style(style(OPEN));
+        bar.set_message(doing.to_owned());
+        bar.enable_steady_tick(Duration::from_millis(200));
+        Self { bar, planned: AtomicU64::new(0), lines, loss: Mutex::new(None) }
+    }
+
+    /// The mean of recent losses: networks that train side by side report in turn.
+    fn recent(&self, loss: f64) -> f64 {
+        let Ok(mut recent) = self.loss.lock() else { return loss };
+        let mean = recent.map_or(loss, |recent| 0.95 * recent + 0.05 * loss);
+        *recent = Some(mean);
+        mean
+    }
+
+    fn line(&self, loss: f64) {
+        let Some(Ok(mut lines)) = self.lines.as_ref().map(|lines| lines.lock()) else { return };
+        if lines.last.elapsed() < EVERY {
+            return;
+        }
+        lines.last = Instant::now();
+        let (seconds, planned) = (lines.start.elapsed().as_secs(), self.planned.load(Ordering::Relaxed));
+        let of = if planned > 0 { format!("/{planned}") } else { String::new() };
+        eprintln!("{}: epoch {}{of}, loss {loss:.4}, {seconds} s", self.bar.message(), self.bar.position());
+    }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    style.progress_chars("━━╌")
+}
+
+impl Monitor for Progress {
+    fn stage(&self, name: &str, epochs: usize) {
+        let before = self.planned.fetch_add(epochs as u64, Ordering::Relaxed);
+        self.bar.set_length(before + epochs as u64);
+        if before == 0 && epochs > 0 {
+            self.bar.set_style(style(PLANNED));
+        }
+        self.bar.set_message(name.to_owned());
+    }
+
+    fn epoch(&self, loss: f64) {
+        let loss = self.recent(loss);
+        self.bar.inc(1);
+        self.bar.set_prefix(format!(", loss {loss:.4}"));
+        self.line(loss);
+    }
+
+    fn stopped(&self) -> bool {
+        interrupt::stopped()
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}

@@ -1,0 +1,64 @@
+//! What a command runs on, and what it used.
+
+use clap::Args;
+
+use cfqp::{DeviceKind, Resources};
+
+use crate::args::choice;
+use crate::error::{Failure, Result};
+
+/// Threads and device.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct ResourceArgs {
+    /// How many threads; the result does not depend on it [default: all cores]
+    #[arg(long, value_name = "N", help_heading = "Resources")]
+    threads: Option<usize>,
+    /// Where to compute; wgpu and cuda must be built in
+    #[arg(long, default_value = "cpu", value_parser = choice::<DeviceKind>(&["cpu", "wgpu", "cuda"]),
+          help_heading = "Resources")]
+    device: DeviceKind,
+}
+
+impl ResourceArgs {
+    /// Open the device.
+    pub fn resolve(&self) -> Result<Resources> {
+        let device = self.device.open()?;
+        let all = Resources::default();
+        let threads = self.threads.unwrap_or(all.threads);
+        if !(1..=MOST_THREADS).contains(&threads) {
+            return Err(Failure::new(
+                format!("threads: {threads} cannot be used"),
+                format!("give a number from 1 to {MOST_THREADS}, or leave it out to use all cores"),
+            ));
+        }
+        Ok(Resources { threads, device, ..all })
+    }
+}
+
+const MOST_THREADS: usize = 1024;
+
+/// The most memory this process has held, in megabytes of 2^20 bytes, where the system tells.
+pub fn peak_rss_mb() -> Option<f64> {
+    #[cfg(unix)]
+    {
+        // SAFETY: a `rusage` of zeros is one, and getrusage writes to nothing else.
+        let usage = unsafe {
+            let mut usage: libc::rusage = std::mem::zeroed();
+            (libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) == 0).then_some(usage)
+        };
+        let bytes = if cfg!(target_os = "macos") { 1.0 } else { 1024.0 };
+        usage.map(|usage| usage.ru_maxrss as f64 * bytes / f64::from(1 << 20))
+    }
+    #[cfg(not(unix))]
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    #[cfg(unix)]
+    fn memory_is_in_megabytes() {
+        let seen = super::peak_rss_mb().unwrap();
+        assert!((0.5..10_000.0).contains(&seen), "{seen}");
+    }
+}

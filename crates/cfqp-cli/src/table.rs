@@ -1,0 +1,88 @@
+//! Plain text for people: tables, counts, sizes.
+
+use std::path::Path;
+
+/// Rows of cells as aligned columns, two spaces apart: the first to the left, the others to the right.
+pub fn table(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let wide = |column: usize| {
+        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(wide).collect();
+    let line = |row: &Vec<String>| {
+        let cell = |(i, cell): (usize, &String)| match i {
+            0 => format!("{cell:<0$}", widths[i]),
+            _ => format!("{cell:>0$}", widths[i]),
+        };
+        let cells: Vec<String> = row.iter().enumerate().map(cell).collect();
+        format!("  {}\n", cells.join("  ").trim_end())
+    };
+    rows.iter().map(line).collect()
+}
+
+/// Names and what they are, one per line.
+pub fn facts(rows: &[(&str, String)]) -> String {
+    let wide = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    rows.iter().map(|(name, value)| format!("  {name:<wide$}  {value}\n")).collect()
+}
+
+/// 12345 as 12,345.
+pub fn count(n: usize) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// `1 unit`, `2 units`.
+pub fn counted(n: usize, what: &str) -> String {
+    format!("{} {what}{}", count(n), if n == 1 { "" } else { "s" })
+}
+
+/// An error to three digits, small ones included.
+pub fn small(value: f64) -> String {
+    match value.abs() {
+        0.0 => "0".to_owned(),
+        size if size < 1e-5 => format!("{value:.2e}"),
+        size => format!("{value:.0$}", (2 - size.log10().floor() as i32).clamp(0, 7) as usize),
+    }
+}
+
+/// A share in percent.
+pub fn percent(share: f64) -> String {
+    format!("{:.1}%", 100.0 * share)
+}
+
+/// A path as a shell takes it.
+pub fn shell(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |c: char| c.is_alphanumeric() || "/._-+,:@%".contains(c);
+    if !text.is_empty() && text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        assert_eq!([0, 999, 1000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!(
+            [0.0, 0.000_162, 0.0123, 1.5, 123.4, 1e-7].map(small),
+            ["0", "0.000162", "0.0123", "1.50", "123", "1.00e-7"]
+        );
+        assert_eq!((percent(0.9), counted(1, "unit"), counted(2, "unit")), ("90.0%".into(), "1 unit".into(), "2 units".into()));
+        assert_eq!(shell(Path::new("a b/it's")), r"'a b/it'\''s'");
+    }
+
+    #[test]
+    fn columns_are_aligned() {
+        let row = |cells: [&str; 3]| cells.map(String::from).to_vec();
+        assert_eq!(table(&[row(["base", "n", ""]), row(["mlp", "10", "<"])]), "  base   n\n  mlp   10  <\n");
+    }
+}

@@ -1,0 +1,187 @@
+//! A model's answers against the truth.
+
+use std::path::Path;
+use std::time::Instant;
+
+use serde::Serialize;
+
+use super::{adjusted_rand_index, class_accuracy, coverage, mse, ssim};
+use crate::sim::Truth;
+use crate::{Answers, Ask, Dataset, Error, Fitted, Result, Units, read_array};
+
+const NEEDED: &str = "an evaluation needs t_new, another treatment of every unit, and y_new, what it would have \
+                      shown; `cfqp simulate` writes both";
+
+/// What answers are compared with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reference {
+    /// The treatment that is asked about, of every unit.
+    pub t_new: Units,
+    /// The outcome every unit would have shown under it.
+    pub y_new: Units,
+    /// The class of every unit, where it is known.
+    pub z: Option<Vec<usize>>,
+}
+
+impl From<Truth> for Reference {
+    fn from(truth: Truth) -> Self {
+        Self { t_new: truth.t_new, y_new: truth.y_new, z: Some(truth.z) }
+    }
+}
+
+/// Reads `t_new`, `y_new` and, if it is there, `z` of a `.npz` file.
+pub fn read_truth(path: &Path) -> Result<Reference> {
+    let needed = |key: &str| {
+        read_array(path, key)?
+            .ok_or_else(|| Error::file(path, format!("there is no array `{key}`"), NEEDED))
+    };
+    let (t_new, y_new) = (needed("t_new")?, needed("y_new")?);
+    let z = read_array(path, "z")?.map(|z| classes(&z)).transpose().map_err(|error| error.in_file(path))?;
+    Ok(Reference { t_new, y_new, z })
+}
+
+/// Whole numbers from 0 up, one per unit.
+fn classes(z: &Units) -> Result<Vec<usize>> {
+    const MOST: f32 = 1e4;
+    let hint = "number the classes 0, 1, 2, ...";
+    if z.each() != 1 {
+        return Err(Error::data("z", format!("a unit has shape {:?}", z.shape()), hint));
+    }
+    let class = |(i, &value): (usize, &f32)| {
+        if (0.0..MOST).contains(&value) && value.fract() == 0.0 {
+            return Ok(value as usize);
+        }
+        Err(Error::data(format!("z, unit {i}"), format!("{value} is not a class"), hint))
+    };
+    z.values().iter().enumerate().map(class).collect()
+}
+
+/// How good a model's answers are.
+///
+/// `cf_mse` and `cf_mse_rho0` are divided by the variance of all elements of x in the training data, except for
+/// images, which stay in pixels.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Evaluation {
+    /// How many units were asked about.
+    pub units: usize,
+    /// How the model was asked.
+    #[serde(flatten)]
+    pub ask: Ask,
+    /// Mean squared error of the counterfactual.
+    pub cf_mse: f64,
+    /// The same in units of y.
+    pub cf_mse_raw: f64,
+    /// Mean squared error of the answers that leave out the unit's own noise, scaled as `cf_mse`.
+    pub cf_mse_rho0: f64,
+    /// Structural similarity, for images.
+    pub ssim: Option<f64>,
+    /// The share of units whose class is right under the best matching of classes.
+    pub class_accuracy: Option<f64>,
+    /// Adjusted Rand index of true and found classes.
+    pub ari: Option<f64>,
+    /// The share of elements inside their interval.
+    pub coverage: f64,
+    /// Mean width of the intervals, in units of y.
+    pub width: f64,
+    /// The share of answers that nothing speaks against.
+    pub ok: f64,
+    /// Seconds that the answers took.
+    pub query_seconds: f64,
+}
+
+/// Ask `fitted` about `data` under the treatments of `truth`, and compare.
+pub fn evaluate(fitted: &Fitted, data: &Dataset, truth: &Reference, ask: &Ask) -> Result<Evaluation> {
+    let start = Instant::now();
+    let answers = fitted.query(data, &truth.t_new, ask)?;
+    let query_seconds = start.elapsed().as_secs_f64();
+    score(fitted, data, truth, ask, &answers).map(|evaluation| Evaluation { query_seconds, ..evaluation })
+}
+
+fn score(
+    fitted: &Fitted,
+    data: &Dataset,
+    truth: &Reference,
+    ask: &Ask,
+    answers: &Answers,
+) -> Result<Evaluation> {
+    let image = truth.y_new.shape().len() == 3;
+    let unit = if image { 1.0 } else { fitted.scaler().x_variance };
+    let cf_mse_raw = mse(&truth.y_new, &answers.point)?;
+    let mse_rho0 = if ask.rho == 0.0 {
+        cf_mse_raw
+    } else {
+        mse(&truth.y_new, &fitted.query(data, &truth.t_new, &Ask { rho: 0.0, ..*ask })?.point)?
+    };
+    let covered = coverage(&truth.y_new, &answers.lower, &answers.upper)?;
+    let found: Vec<usize> = answers.diagnoses.iter().map(|diagnosis| diagnosis.class).collect();
+    let z = truth.z.as_ref().map(|z| check_count(z, data.len())).transpose()?;
+    let large = matches!(truth.y_new.shape(), [_, height, width] if *height >= 7 && *width >= 7);
+    let ok = answers.diagnoses.iter().filter(|diagnosis| diagnosis.ok()).count();
+    Ok(Evaluation {
+        units: data.len(),
+        ask: *ask,
+        cf_mse: cf_mse_raw / unit,
+        cf_mse_raw,
+        cf_mse_rho0: mse_rho0 / unit,
+        ssim: large.then(|| ssim(&truth.y_new, &answers.point)).transpose()?,
+        class_accuracy: z.map(|z| class_accuracy(z, &found)),
+        ari: z.map(|z| adjusted_rand_index(z, &found)),
+        coverage: covered.share,
+        width: covered.width,
+        ok: ok as f64 / data.len() as f64,
+        query_seconds: 0.0,
+    })
+}
+
+fn check_count(z: &[usize], units: usize) -> Result<&[usize]> {
+    if z.len() == units {
+        return Ok(z);
+    }
+    let problem = format!("{} units, but x has {units}", z.len());
+    Err(Error::data("z", problem, "give the class of every unit, or leave z out"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sim::Oscillator;
+    use crate::{Base, Classes, FitConfig, NpzArray, Resources, fit};
+
+    #[test]
+    fn a_model_is_scored_against_what_was_simulated() {
+        let (train, test) = (Oscillator::default().simulate(300, 1), Oscillator::default().simulate(100, 2));
+        let (train, test) = (train.unwrap(), test.unwrap());
+        let config = FitConfig { classes: Classes::Given(3), base: Base::Linear, ..FitConfig::default() };
+        let fitted = fit(&train.data, None, &config, &Resources::default(), &()).unwrap();
+        let truth = Reference::from(test.truth);
+        let found = evaluate(&fitted, &test.data, &truth, &Ask::default()).unwrap();
+        assert_eq!(found.units, 100);
+        assert!((found.cf_mse * fitted.scaler().x_variance - found.cf_mse_raw).abs() < 1e-9);
+        assert!(found.cf_mse < found.cf_mse_rho0, "the unit's own noise is worth knowing");
+        assert!(found.class_accuracy.unwrap() > 0.9 && found.ari.unwrap() > 0.8 && found.ssim.is_none());
+        let anew = evaluate(&fitted, &test.data, &truth, &Ask { rho: 0.0, ..Ask::default() }).unwrap();
+        assert_eq!(anew.cf_mse, found.cf_mse_rho0);
+        let few = Reference { z: Some(vec![0; 3]), ..truth };
+        let error = evaluate(&fitted, &test.data, &few, &Ask::default()).unwrap_err();
+        assert_eq!(error.to_string(), "z: 3 units, but x has 100");
+    }
+
+    #[test]
+    fn a_truth_is_read_with_or_without_classes() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.npz");
+        let sim = Oscillator::default().simulate(4, 1).unwrap();
+        let z: Vec<i64> = sim.truth.z.iter().map(|&z| z as i64).collect();
+        let (t, y) = (NpzArray::units(&sim.truth.t_new), NpzArray::units(&sim.truth.y_new));
+        let arrays = [("t_new", t), ("y_new", y), ("z", NpzArray::integers(&z))];
+        crate::write_npz(&path, &arrays).unwrap();
+        assert_eq!(read_truth(&path).unwrap(), Reference::from(sim.truth.clone()));
+        crate::write_npz(&path, &arrays[..2]).unwrap();
+        assert_eq!(read_truth(&path).unwrap().z, None);
+        crate::write_npz(&path, &arrays[..1]).unwrap();
+        assert!(read_truth(&path).unwrap_err().to_string().ends_with("there is no array `y_new`"));
+        let wrong = NpzArray::integers(&[0, 1, -1, 0]);
+        crate::write_npz(&path, &[arrays[0].clone(), arrays[1].clone(), ("z", wrong)]).unwrap();
+        assert!(read_truth(&path).unwrap_err().to_string().ends_with("z, unit 2: -1 is not a class"));
+    }
+}
