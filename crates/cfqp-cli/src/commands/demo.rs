@@ -30,9 +30,9 @@ Examples:
   cfqp demo
   cfqp demo --seed 3 --out /tmp/demo --json
 
-Simulates two coupled oscillators that respond to a treatment in one of three hidden ways, fits a model that
-is not told how many, asks what other units would have shown under another treatment, and compares with the
-truth. DIR then holds train.npz, test.npz, model.cfqp, answers.npz and the picture demo.svg.";
+Simulates oscillators that respond to a treatment in one of three hidden ways, fits a model that
+is not told how many, asks what other units would have shown under another treatment, and compares
+with the truth. DIR then holds train.npz, test.npz, model.cfqp, answers.npz and the picture demo.svg.";
 
 /// See it at work: simulate, fit, ask, compare with the truth, draw
 #[derive(Debug, Args)]
@@ -151,9 +151,9 @@ fn write_picture(path: &Path, test: &Simulated, answers: &Answers, ite: &Answers
     Ok(())
 }
 
-/// The unit of a class whose two treatments are the farthest apart.
+/// The unit of a class whose treatment would be raised most.
 fn strongest(test: &Simulated, class: usize) -> Option<usize> {
-    let change = |unit: usize| (test.truth.t_new.row(unit)[0] - test.data.t().row(unit)[0]).abs();
+    let change = |unit: usize| test.truth.t_new.row(unit)[0] - test.data.t().row(unit)[0];
     let own = (0..test.data.len()).filter(|&unit| test.truth.z[unit] == class);
     own.max_by(|&a, &b| change(a).total_cmp(&change(b)))
 }
@@ -185,7 +185,10 @@ fn summary(report: &Report<'_>, out: &Path) -> String {
         ("hidden classes found", report.classes.to_string()),
         ("units whose class is right", percent(found.class_accuracy.unwrap_or(f64::NAN))),
         ("truth inside 90% intervals", percent(found.coverage)),
-        ("fit, queries, all", format!("{:.1} s, {:.2} s, {:.1} s", report.fit_seconds, found.query_seconds, report.seconds)),
+        (
+            "fit, queries, all",
+            format!("{:.1} s, {:.2} s, {:.1} s", report.fit_seconds, found.query_seconds, report.seconds),
+        ),
         ("peak memory", report.peak_rss_mb.map_or("unknown".to_owned(), |mb| format!("{mb:.0} MB"))),
     ]);
     let (train, test) = (count(report.units), count(found.units));

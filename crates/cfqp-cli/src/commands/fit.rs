@@ -230,7 +230,13 @@ fn starts(report: &FitReport) -> String {
     if report.starts.is_empty() {
         return String::new();
     }
-    let start = |start: &cfqp::StartReport| format!("{} {:.2}", start.start.name(), start.agreement);
-    let each: Vec<String> = report.starts.iter().map(start).collect();
-    format!("starts, the best first, and how far their classes agree with it: {}\n", each.join(", "))
+    // a start that was tried with both kinds of sharing counts by its better try
+    let mut each: Vec<(&str, f64)> = Vec::new();
+    for start in &report.starts {
+        if each.iter().all(|(name, _)| *name != start.start.name()) {
+            each.push((start.start.name(), start.agreement));
+        }
+    }
+    let each: Vec<String> = each.iter().map(|(name, agreement)| format!("{name} {agreement:.2}")).collect();
+    format!("starts, best first, and how far their classes agree with the best: {}\n", each.join(", "))
 }

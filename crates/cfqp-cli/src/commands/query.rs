@@ -8,9 +8,7 @@ use std::time::Instant;
 use clap::Args;
 use serde::Serialize;
 
-use cfqp::{
-    Answers, Ask, Dataset, Diagnosis, Fitted, NpzArray, NpzValues, Units, read_array, write_npz,
-};
+use cfqp::{Answers, Ask, Dataset, Diagnosis, Fitted, NpzArray, NpzValues, Units, read_array, write_npz};
 
 use super::AskArgs;
 use crate::args::finite;
@@ -26,9 +24,9 @@ Examples:
   cfqp query model.cfqp data.npz --treatment-from t_new --rho 0 --out answers.npz
   cfqp query model.cfqp data.npz --grid 0.2:1:9 --level 0.95 --out curves.npz
 
-The output holds answer, lower, upper [n, ...], posterior [n, classes], class, entropy and t_new, and where an
-answer should not be trusted the flags ambiguous_class, off_support and starts_disagree. With --grid there are
-answer, lower, upper [n, N, ...], off_support and starts_disagree [n, N], and grid instead of t_new.";
+The output holds answer, lower and upper [n, ...], posterior [n, classes], class, entropy, t_new
+and flags that speak against an answer: ambiguous_class, off_support, starts_disagree.
+With --grid: answer, lower, upper [n, N, ...], off_support, starts_disagree [n, N], and grid.";
 
 /// Answer: what would each unit have shown under another treatment?
 #[derive(Debug, Args)]
@@ -285,7 +283,9 @@ mod tests {
     fn a_grid_has_both_ends() {
         let grid: Grid = "-1:1:5".parse().unwrap();
         assert_eq!(grid.units().unwrap().values(), [-1.0, -0.5, 0.0, 0.5, 1.0]);
-        for wrong in ["", "1", "1:2", "2:1:5", "0:1:1", "0:1:x", "nan:1:5", "0:inf:5", "0:1:5:6", "0:1:999999"] {
+        for wrong in
+            ["", "1", "1:2", "2:1:5", "0:1:1", "0:1:x", "nan:1:5", "0:inf:5", "0:1:5:6", "0:1:999999"]
+        {
             assert!(wrong.parse::<Grid>().is_err(), "{wrong}");
         }
     }
