@@ -45,6 +45,14 @@ where
         .try_map(|name| serde_json::from_value(serde_json::Value::String(name.replace('-', "_"))))
 }
 
+/// A whole number from 1 to `most`.
+pub fn up_to(most: usize) -> impl Fn(&str) -> Result<usize, String> + Clone {
+    move |text| match text.trim().parse() {
+        Ok(number) if (1..=most).contains(&number) => Ok(number),
+        _ => Err(format!("give a number from 1 to {most}")),
+    }
+}
+
 /// A number that is neither infinite nor NaN.
 pub fn finite(text: &str) -> Result<f32, String> {
     match text.trim().parse::<f32>() {

@@ -71,7 +71,7 @@ fn draw_head(head: &Area<'_>) -> Drawn {
         text(22, INK),
     ))?;
     let note = "Two oscillating channels; a hidden class decides which of them the treatment lifts. \
-                Bands are thinner than the lines where the unit's own noise is known.";
+                Its noise is read off what it showed: bands are thinner than the lines.";
     head.draw(&Text::new(note, (56, 48), text(14, FAINT)))?;
     let at = |x: i32| move |dx: i32, dy: i32| (x + dx, 88 + dy);
     let label = |x: i32, words: &str| Text::new(words.to_owned(), (x + 34, 81), text(14, INK));

@@ -52,7 +52,7 @@ pub struct DemoArgs {
 #[derive(Serialize)]
 struct Report<'a> {
     seed: u64,
-    units: usize,
+    train_units: usize,
     classes: usize,
     base: &'a str,
     #[serde(flatten)]
@@ -90,7 +90,7 @@ pub fn run(args: &DemoArgs, show: &Show) -> Result<Output> {
 
     let report = Report {
         seed: args.seed,
-        units: TRAIN_UNITS,
+        train_units: TRAIN_UNITS,
         classes: fitted.classes(),
         base: fitted.base(),
         evaluation,
@@ -191,7 +191,7 @@ fn summary(report: &Report<'_>, out: &Path) -> String {
         ),
         ("peak memory", report.peak_rss_mb.map_or("unknown".to_owned(), |mb| format!("{mb:.0} MB"))),
     ]);
-    let (train, test) = (count(report.units), count(found.units));
+    let (train, test) = (count(report.train_units), count(found.units));
     let picture = shell(report.picture);
     format!(
         "oscillator, {train} units to learn from, {test} others to ask about (base model: {base})\n\

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use cfqp::{Base, Classes, Dataset, FitConfig, FitReport, Fitted, Recipe, Resources, Sharing, Start};
 
-use crate::args::{Show, choice};
+use crate::args::{Show, choice, up_to};
 use crate::error::{Failure, Result};
 use crate::files::{check_out, checkpoint};
 use crate::interrupt;
@@ -59,10 +59,10 @@ pub struct FitArgs {
     #[arg(long, default_value = "auto", value_parser = choice::<Sharing>(&["auto", "separate", "conditional"]))]
     sharing: Sharing,
     /// Epochs of each network's last training [default: by base model and units]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = up_to(1_000_000))]
     epochs: Option<usize>,
-    /// Networks of the ensemble [default: by base model]
-    #[arg(long, value_name = "N")]
+    /// Members of the ensemble [default: by base model]
+    #[arg(long, value_name = "N", value_parser = up_to(1000))]
     members: Option<usize>,
     /// Adam's step size
     #[arg(long, value_name = "R", default_value_t = 1e-3, allow_negative_numbers = true)]

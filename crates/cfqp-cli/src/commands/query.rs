@@ -104,13 +104,14 @@ enum Question {
 }
 
 impl What {
-    fn resolve(&self, file: &Path, fitted: &Fitted) -> Result<Question> {
+    fn resolve(&self, file: &Path, units: usize, fitted: &Fitted) -> Result<Question> {
         if let Some(grid) = &self.grid {
             let dimensions = fitted.shapes().t;
             if dimensions != 1 {
                 let message = format!("grid: treatments of this model have {dimensions} dimensions");
                 return Err(Failure::new(message, "ask about one at a time, by --treatment T1,T2"));
             }
+            check_size(grid.steps, units, fitted.shapes().y.iter().product())?;
             return Ok(Question::Grid(grid.units()?));
         }
         let Some(key) = &self.treatment_from else {
@@ -121,6 +122,17 @@ impl What {
         let missing = || Failure::new(format!("{}: there is no array `{key}`", file.display()), hint);
         Ok(Question::Treatments(read_array(file, key)?.ok_or_else(missing)?))
     }
+}
+
+/// The curves of all units are held at once.
+fn check_size(steps: usize, units: usize, each: usize) -> Result<()> {
+    const MOST: usize = 1 << 30;
+    let numbers = steps.saturating_mul(units).saturating_mul(each);
+    if numbers <= MOST {
+        return Ok(());
+    }
+    let message = format!("grid: {steps} outcomes of {units} units are {numbers} numbers");
+    Err(Failure::new(message, format!("ask for fewer steps or about fewer units: {MOST} numbers at most")))
 }
 
 /// What `--json` prints.
@@ -145,7 +157,7 @@ pub fn run(args: &QueryArgs) -> Result<Output> {
     check_out(&args.out, args.force)?;
     let fitted = Fitted::load(&args.model, &resources)?;
     let data = Dataset::read_npz(&args.file)?;
-    let question = args.what.resolve(&args.file, &fitted)?;
+    let question = args.what.resolve(&args.file, data.len(), &fitted)?;
     let start = Instant::now();
     let answers = match &question {
         Question::Treatments(to) => vec![fitted.query(&data, to, &ask)?],

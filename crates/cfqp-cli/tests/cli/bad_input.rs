@@ -8,7 +8,7 @@ use cfqp::{NpzArray, NpzValues, write_npz};
 
 use crate::{cfqp, listing, succeed, text};
 
-const LINES: [&str; 36] = [
+const LINES: [&str; 40] = [
     // files
     "fit gone.npz --out new.cfqp",
     "fit text.npz --out new.cfqp",
@@ -28,8 +28,10 @@ const LINES: [&str; 36] = [
     "fit data.npz --out new.cfqp --learning-rate -1",
     "fit data.npz --out new.cfqp --threads 0",
     "fit data.npz --out new.cfqp --epochs 0",
+    "fit data.npz --out new.cfqp --classes 100",
     "simulate oscillator --sigma -1 --out new.npz",
     "simulate oscillator --n 0 --out new.npz",
+    "simulate digits --n 18446744073709551615 --out new.npz",
     "simulate digits --mnist gone --out new.npz",
     "query model.cfqp data.npz --treatment 0.5 --rho 1.5 --out new.npz",
     "query model.cfqp data.npz --treatment 0.5 --level 90 --out new.npz",
@@ -37,6 +39,8 @@ const LINES: [&str; 36] = [
     "query model.cfqp data.npz --treatment-from dose --out new.npz",
     "query model.cfqp data.npz --treatment-from y --out new.npz",
     "query model.cfqp data.npz --grid 0.2:1 --out new.npz",
+    "query model.cfqp data.npz --grid 0.2:1:100000000 --out new.npz",
+    "query model.cfqp data.npz --treatment nan --out new.npz",
     "query model.cfqp data.npz --out new.npz",
     "query model.cfqp other.npz --treatment 0.5 --out new.npz",
     // models

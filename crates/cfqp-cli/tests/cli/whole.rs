@@ -81,6 +81,22 @@ fn an_answer_at_the_units_own_treatment_is_its_outcome() {
 }
 
 #[test]
+#[ignore = "takes half a minute"]
+fn the_demo_finds_the_classes_and_beats_a_model_without_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let found = json(folder.path(), "demo --seed 1");
+    let number = |field: &str| found[field].as_f64().unwrap();
+    assert_eq!(number("classes"), 3.0);
+    assert!(number("class_accuracy") > 0.99 && number("coverage") > 0.5, "{found}");
+    assert!(number("cf_mse") < 0.0002 && number("cf_mse") < number("cf_mse_rho0"), "{found}");
+    assert!(number("cf_mse_rho0") < number("ite_cf_mse"), "{found}");
+    assert_fields(&found, &["fit_seconds", "query_seconds", "peak_rss_mb", "picture", "model"]);
+    for name in ["train.npz", "test.npz", "model.cfqp", "answers.npz", "demo.svg"] {
+        assert!(folder.path().join("cfqp-demo").join(name).exists(), "{name}");
+    }
+}
+
+#[test]
 fn quiet_is_quiet_and_force_replaces() {
     let folder = tempfile::tempdir().unwrap();
     let line = ["simulate", "oscillator", "--n", "5", "--out", "a.npz", "-q"];
