@@ -68,7 +68,7 @@ struct Report<'a> {
 pub fn run(args: &DemoArgs, show: &Show) -> Result<Output> {
     let start = Instant::now();
     let resources = args.resources.resolve()?;
-    std::fs::create_dir_all(&args.out).map_err(|error| Failure::io(&args.out, error))?;
+    make_folder(&args.out)?;
     interrupt::listen();
     let path = |name: &str| args.out.join(name);
     let (train, test) = simulate_both(args.seed)?;
@@ -102,6 +102,13 @@ pub fn run(args: &DemoArgs, show: &Show) -> Result<Output> {
         model: &path("model.cfqp"),
     };
     Output::new(summary(&report, &args.out), &report)
+}
+
+fn make_folder(path: &Path) -> Result<()> {
+    if path.is_file() {
+        return Err(Failure::new(format!("{}: it is a file", path.display()), "give --out a folder"));
+    }
+    std::fs::create_dir_all(path).map_err(|error| Failure::io(path, error))
 }
 
 fn simulate_both(seed: u64) -> cfqp::Result<(Simulated, Simulated)> {

@@ -8,7 +8,7 @@ use cfqp::{NpzArray, NpzValues, write_npz};
 
 use crate::{cfqp, listing, succeed, text};
 
-const LINES: [&str; 40] = [
+const LINES: [&str; 41] = [
     // files
     "fit gone.npz --out new.cfqp",
     "fit text.npz --out new.cfqp",
@@ -52,6 +52,7 @@ const LINES: [&str; 40] = [
     "fit data.npz --out model.cfqp",
     "query model.cfqp data.npz --treatment 0.5 --out data.npz",
     "simulate cardio --out gone/new.npz",
+    "demo --out data.npz",
     // evaluation
     "evaluate model.cfqp no-truth.npz",
 ];
