@@ -8,8 +8,8 @@ use crate::commands::Command;
 
 const EXAMPLES: &str = "\
 Examples:
-  cfqp demo                                           see all of it at work, in under a minute
-  cfqp fit data.npz --out model.cfqp                  data.npz holds the arrays x, t and y
+  cfqp demo                              see it at work, in under a minute
+  cfqp fit data.npz --out model.cfqp     data.npz holds the arrays x, t and y
   cfqp query model.cfqp data.npz --treatment 0.8 --out answers.npz
 
 Exit codes: 0 done, 2 error, 130 interrupted.";
@@ -29,10 +29,10 @@ pub struct Cli {
 #[derive(Args, Clone, Copy, Debug)]
 pub struct Show {
     /// Print one JSON object instead of text
-    #[arg(long, global = true)]
+    #[arg(long, global = true, display_order = 900)]
     pub json: bool,
     /// Show no progress and no text, only errors
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, display_order = 901)]
     pub quiet: bool,
 }
 
@@ -43,6 +43,14 @@ where
 {
     PossibleValuesParser::new(names)
         .try_map(|name| serde_json::from_value(serde_json::Value::String(name.replace('-', "_"))))
+}
+
+/// A whole number from 1 to `most`.
+pub fn up_to(most: usize) -> impl Fn(&str) -> Result<usize, String> + Clone {
+    move |text| match text.trim().parse() {
+        Ok(number) if (1..=most).contains(&number) => Ok(number),
+        _ => Err(format!("give a number from 1 to {most}")),
+    }
 }
 
 /// A number that is neither infinite nor NaN.

@@ -31,7 +31,7 @@ type Drawn = Result<(), Box<dyn Error>>;
 const CHANNELS: usize = 2;
 const WIDTH: u32 = 1080;
 const ROW: u32 = 236;
-const HEAD: u32 = 92;
+const HEAD: u32 = 112;
 
 const INK: RGBColor = RGBColor(30, 41, 59);
 const FAINT: RGBColor = RGBColor(100, 116, 139);
@@ -65,9 +65,16 @@ fn text(size: u32, colour: RGBColor) -> TextStyle<'static> {
 }
 
 fn draw_head(head: &Area<'_>) -> Drawn {
-    head.draw(&Text::new("What would this unit have shown under another treatment?", (56, 18), text(22, INK)))?;
-    let at = |x: i32| move |dx: i32, dy: i32| (x + dx, 64 + dy);
-    let label = |x: i32, words: &str| Text::new(words.to_owned(), (x + 34, 57), text(14, INK));
+    head.draw(&Text::new(
+        "What would this unit have shown under another treatment?",
+        (56, 18),
+        text(22, INK),
+    ))?;
+    let note = "Two oscillating channels; a hidden class decides which of them the treatment lifts. \
+                Its noise is read off what it showed: bands are thinner than the lines.";
+    head.draw(&Text::new(note, (56, 48), text(14, FAINT)))?;
+    let at = |x: i32| move |dx: i32, dy: i32| (x + dx, 88 + dy);
+    let label = |x: i32, words: &str| Text::new(words.to_owned(), (x + 34, 81), text(14, INK));
     let columns = [56, 240, 520, 800];
 
     let p = at(columns[0]);
@@ -75,12 +82,12 @@ fn draw_head(head: &Area<'_>) -> Drawn {
     head.draw(&label(columns[0], "what it showed"))?;
 
     let p = at(columns[1]);
-    [2, 13, 24].into_iter().try_for_each(|x| head.draw(&Circle::new(p(x, 0), 3, INK.filled())))?;
+    [2, 13, 24].into_iter().try_for_each(|x| head.draw(&Circle::new(p(x, 0), 2, INK.filled())))?;
     head.draw(&label(columns[1], "what it would have shown (truth)"))?;
 
     let p = at(columns[2]);
     head.draw(&Rectangle::new([p(0, -6), p(26, 6)], ANSWER.mix(0.22).filled()))?;
-    head.draw(&PathElement::new(vec![p(0, 0), p(26, 0)], ANSWER.stroke_width(2)))?;
+    head.draw(&PathElement::new(vec![p(0, 0), p(26, 0)], ANSWER.stroke_width(3)))?;
     head.draw(&label(columns[2], "what cfqp answers, with 90% band"))?;
 
     let p = at(columns[3]);
@@ -150,7 +157,10 @@ fn draw_panel(
     draw_series(&mut chart, example, which)?;
     let [given, asked] = example.treatments;
     let title = if which == 0 {
-        format!("unit {}, class {}: given t = {given:.2}, asked about t' = {asked:.2}", example.unit, example.class)
+        format!(
+            "unit {}, class {}: given t = {given:.2}, asked about t' = {asked:.2}",
+            example.unit, example.class
+        )
     } else {
         String::new()
     };
@@ -173,8 +183,8 @@ fn draw_series(chart: &mut Chart<'_, '_>, example: &Example<'_>, which: usize) -
     let seen = before.iter().enumerate().map(|(i, &value)| (i as f32, value)).chain(after(example.seen));
     chart.draw_series(LineSeries::new(seen, SEEN.stroke_width(2)))?;
     chart.draw_series(DashedLineSeries::new(after(example.rival), 6, 4, RIVAL.stroke_width(2)))?;
-    chart.draw_series(LineSeries::new(after(example.answer), ANSWER.stroke_width(2)))?;
-    chart.draw_series(after(example.truth).into_iter().map(|at| Circle::new(at, 3, INK.filled())))?;
+    chart.draw_series(LineSeries::new(after(example.answer), ANSWER.stroke_width(3)))?;
+    chart.draw_series(after(example.truth).into_iter().map(|at| Circle::new(at, 2, INK.filled())))?;
     Ok(())
 }
 

@@ -99,3 +99,21 @@ impl Drop for Progress {
         self.bar.finish_and_clear();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_that_is_announced_is_counted() {
+        assert!([OPEN, PLANNED].iter().all(|template| ProgressStyle::with_template(template).is_ok()));
+        let progress = Progress::new(&Show { json: false, quiet: true }, "fit");
+        progress.stage("one", 3);
+        progress.stage("two", 4);
+        progress.epoch(1.0);
+        progress.epoch(3.0);
+        assert_eq!((progress.bar.length(), progress.bar.position()), (Some(7), 2));
+        assert_eq!(progress.bar.message(), "two");
+        assert_eq!(*progress.loss.lock().unwrap(), Some(1.1));
+    }
+}

@@ -4,14 +4,14 @@ use clap::Args;
 
 use cfqp::{DeviceKind, Resources};
 
-use crate::args::choice;
-use crate::error::{Failure, Result};
+use crate::args::{choice, up_to};
+use crate::error::Result;
 
 /// Threads and device.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct ResourceArgs {
     /// How many threads; the result does not depend on it [default: all cores]
-    #[arg(long, value_name = "N", help_heading = "Resources")]
+    #[arg(long, value_name = "N", value_parser = up_to(1024), help_heading = "Resources")]
     threads: Option<usize>,
     /// Where to compute; wgpu and cuda must be built in
     #[arg(long, default_value = "cpu", value_parser = choice::<DeviceKind>(&["cpu", "wgpu", "cuda"]),
@@ -25,17 +25,9 @@ impl ResourceArgs {
         let device = self.device.open()?;
         let all = Resources::default();
         let threads = self.threads.unwrap_or(all.threads);
-        if !(1..=MOST_THREADS).contains(&threads) {
-            return Err(Failure::new(
-                format!("threads: {threads} cannot be used"),
-                format!("give a number from 1 to {MOST_THREADS}, or leave it out to use all cores"),
-            ));
-        }
         Ok(Resources { threads, device, ..all })
     }
 }
-
-const MOST_THREADS: usize = 1024;
 
 /// The most memory this process has held, in megabytes of 2^20 bytes, where the system tells.
 pub fn peak_rss_mb() -> Option<f64> {

@@ -62,7 +62,11 @@ pub fn percent(share: f64) -> String {
 pub fn shell(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |c: char| c.is_alphanumeric() || "/._-+,:@%".contains(c);
-    if !text.is_empty() && text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
+    if !text.is_empty() && text.chars().all(plain) {
+        text
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
 }
 
 #[cfg(test)]
@@ -76,7 +80,10 @@ mod tests {
             [0.0, 0.000_162, 0.0123, 1.5, 123.4, 1e-7].map(small),
             ["0", "0.000162", "0.0123", "1.50", "123", "1.00e-7"]
         );
-        assert_eq!((percent(0.9), counted(1, "unit"), counted(2, "unit")), ("90.0%".into(), "1 unit".into(), "2 units".into()));
+        assert_eq!(
+            (percent(0.9), counted(1, "unit"), counted(2, "unit")),
+            ("90.0%".into(), "1 unit".into(), "2 units".into())
+        );
         assert_eq!(shell(Path::new("a b/it's")), r"'a b/it'\''s'");
     }
 

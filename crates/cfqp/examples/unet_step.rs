@@ -48,6 +48,7 @@ fn measure(name: &str, shapes: &Shapes, steps: usize) {
         missing: None,
         t: t.clone().to_device(device),
         class: None,
+        dropout: None,
     };
     let (input, y) = (on(&device), y.to_device(&device));
 

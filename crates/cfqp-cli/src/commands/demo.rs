@@ -30,9 +30,9 @@ Examples:
   cfqp demo
   cfqp demo --seed 3 --out /tmp/demo --json
 
-Simulates two coupled oscillators that respond to a treatment in one of three hidden ways, fits a model that
-is not told how many, asks what other units would have shown under another treatment, and compares with the
-truth. DIR then holds train.npz, test.npz, model.cfqp, answers.npz and the picture demo.svg.";
+Simulates oscillators that respond to a treatment in one of three hidden ways, fits a model that
+is not told how many, asks what other units would have shown under another treatment, and compares
+with the truth. DIR then holds train.npz, test.npz, model.cfqp, answers.npz and the picture demo.svg.";
 
 /// See it at work: simulate, fit, ask, compare with the truth, draw
 #[derive(Debug, Args)]
@@ -52,7 +52,7 @@ pub struct DemoArgs {
 #[derive(Serialize)]
 struct Report<'a> {
     seed: u64,
-    units: usize,
+    train_units: usize,
     classes: usize,
     base: &'a str,
     #[serde(flatten)]
@@ -68,7 +68,7 @@ struct Report<'a> {
 pub fn run(args: &DemoArgs, show: &Show) -> Result<Output> {
     let start = Instant::now();
     let resources = args.resources.resolve()?;
-    std::fs::create_dir_all(&args.out).map_err(|error| Failure::io(&args.out, error))?;
+    make_folder(&args.out)?;
     interrupt::listen();
     let path = |name: &str| args.out.join(name);
     let (train, test) = simulate_both(args.seed)?;
@@ -90,7 +90,7 @@ pub fn run(args: &DemoArgs, show: &Show) -> Result<Output> {
 
     let report = Report {
         seed: args.seed,
-        units: TRAIN_UNITS,
+        train_units: TRAIN_UNITS,
         classes: fitted.classes(),
         base: fitted.base(),
         evaluation,
@@ -102,6 +102,13 @@ pub fn run(args: &DemoArgs, show: &Show) -> Result<Output> {
         model: &path("model.cfqp"),
     };
     Output::new(summary(&report, &args.out), &report)
+}
+
+fn make_folder(path: &Path) -> Result<()> {
+    if path.is_file() {
+        return Err(Failure::new(format!("{}: it is a file", path.display()), "give --out a folder"));
+    }
+    std::fs::create_dir_all(path).map_err(|error| Failure::io(path, error))
 }
 
 fn simulate_both(seed: u64) -> cfqp::Result<(Simulated, Simulated)> {
@@ -151,9 +158,9 @@ fn write_picture(path: &Path, test: &Simulated, answers: &Answers, ite: &Answers
     Ok(())
 }
 
-/// The unit of a class whose two treatments are the farthest apart.
+/// The unit of a class whose treatment would be raised most.
 fn strongest(test: &Simulated, class: usize) -> Option<usize> {
-    let change = |unit: usize| (test.truth.t_new.row(unit)[0] - test.data.t().row(unit)[0]).abs();
+    let change = |unit: usize| test.truth.t_new.row(unit)[0] - test.data.t().row(unit)[0];
     let own = (0..test.data.len()).filter(|&unit| test.truth.z[unit] == class);
     own.max_by(|&a, &b| change(a).total_cmp(&change(b)))
 }
@@ -185,10 +192,13 @@ fn summary(report: &Report<'_>, out: &Path) -> String {
         ("hidden classes found", report.classes.to_string()),
         ("units whose class is right", percent(found.class_accuracy.unwrap_or(f64::NAN))),
         ("truth inside 90% intervals", percent(found.coverage)),
-        ("fit, queries, all", format!("{:.1} s, {:.2} s, {:.1} s", report.fit_seconds, found.query_seconds, report.seconds)),
+        (
+            "fit, queries, all",
+            format!("{:.1} s, {:.2} s, {:.1} s", report.fit_seconds, found.query_seconds, report.seconds),
+        ),
         ("peak memory", report.peak_rss_mb.map_or("unknown".to_owned(), |mb| format!("{mb:.0} MB"))),
     ]);
-    let (train, test) = (count(report.units), count(found.units));
+    let (train, test) = (count(report.train_units), count(found.units));
     let picture = shell(report.picture);
     format!(
         "oscillator, {train} units to learn from, {test} others to ask about (base model: {base})\n\

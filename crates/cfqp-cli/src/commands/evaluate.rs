@@ -57,7 +57,10 @@ pub fn run(args: &EvaluateArgs) -> Result<Output> {
 fn summary(report: &Report) -> String {
     let found = &report.evaluation;
     let mut rows = vec![
-        ("counterfactual mse", format!("{} ({} in units of y)", small(found.cf_mse), small(found.cf_mse_raw))),
+        (
+            "counterfactual mse",
+            format!("{} ({} in units of y)", small(found.cf_mse), small(found.cf_mse_raw)),
+        ),
         ("without the unit's own noise", format!("{} (rho 0)", small(found.cf_mse_rho0))),
     ];
     rows.extend(found.ssim.map(|ssim| ("structural similarity", format!("{ssim:.3}"))));

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use cfqp::{Base, Classes, Dataset, FitConfig, FitReport, Fitted, Recipe, Resources, Sharing, Start};
 
-use crate::args::{Show, choice};
+use crate::args::{Show, choice, up_to};
 use crate::error::{Failure, Result};
 use crate::files::{check_out, checkpoint};
 use crate::interrupt;
@@ -59,10 +59,10 @@ pub struct FitArgs {
     #[arg(long, default_value = "auto", value_parser = choice::<Sharing>(&["auto", "separate", "conditional"]))]
     sharing: Sharing,
     /// Epochs of each network's last training [default: by base model and units]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = up_to(1_000_000))]
     epochs: Option<usize>,
-    /// Networks of the ensemble [default: by base model]
-    #[arg(long, value_name = "N")]
+    /// Members of the ensemble [default: by base model]
+    #[arg(long, value_name = "N", value_parser = up_to(1000))]
     members: Option<usize>,
     /// Adam's step size
     #[arg(long, value_name = "R", default_value_t = 1e-3, allow_negative_numbers = true)]
@@ -230,7 +230,13 @@ fn starts(report: &FitReport) -> String {
     if report.starts.is_empty() {
         return String::new();
     }
-    let start = |start: &cfqp::StartReport| format!("{} {:.2}", start.start.name(), start.agreement);
-    let each: Vec<String> = report.starts.iter().map(start).collect();
-    format!("starts, the best first, and how far their classes agree with it: {}\n", each.join(", "))
+    // a start that was tried with both kinds of sharing counts by its better try
+    let mut each: Vec<(&str, f64)> = Vec::new();
+    for start in &report.starts {
+        if each.iter().all(|(name, _)| *name != start.start.name()) {
+            each.push((start.start.name(), start.agreement));
+        }
+    }
+    let each: Vec<String> = each.iter().map(|(name, agreement)| format!("{name} {agreement:.2}")).collect();
+    format!("starts, best first, and how far their classes agree with the best: {}\n", each.join(", "))
 }

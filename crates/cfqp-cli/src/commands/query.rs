@@ -8,9 +8,7 @@ use std::time::Instant;
 use clap::Args;
 use serde::Serialize;
 
-use cfqp::{
-    Answers, Ask, Dataset, Diagnosis, Fitted, NpzArray, NpzValues, Units, read_array, write_npz,
-};
+use cfqp::{Answers, Ask, Dataset, Diagnosis, Fitted, NpzArray, NpzValues, Units, read_array, write_npz};
 
 use super::AskArgs;
 use crate::args::finite;
@@ -26,9 +24,9 @@ Examples:
   cfqp query model.cfqp data.npz --treatment-from t_new --rho 0 --out answers.npz
   cfqp query model.cfqp data.npz --grid 0.2:1:9 --level 0.95 --out curves.npz
 
-The output holds answer, lower, upper [n, ...], posterior [n, classes], class, entropy and t_new, and where an
-answer should not be trusted the flags ambiguous_class, off_support and starts_disagree. With --grid there are
-answer, lower, upper [n, N, ...], off_support and starts_disagree [n, N], and grid instead of t_new.";
+The output holds answer, lower and upper [n, ...], posterior [n, classes], class, entropy, t_new
+and flags that speak against an answer: ambiguous_class, off_support, starts_disagree.
+With --grid: answer, lower, upper [n, N, ...], off_support, starts_disagree [n, N], and grid.";
 
 /// Answer: what would each unit have shown under another treatment?
 #[derive(Debug, Args)]
@@ -106,13 +104,14 @@ enum Question {
 }
 
 impl What {
-    fn resolve(&self, file: &Path, fitted: &Fitted) -> Result<Question> {
+    fn resolve(&self, file: &Path, units: usize, fitted: &Fitted) -> Result<Question> {
         if let Some(grid) = &self.grid {
             let dimensions = fitted.shapes().t;
             if dimensions != 1 {
                 let message = format!("grid: treatments of this model have {dimensions} dimensions");
                 return Err(Failure::new(message, "ask about one at a time, by --treatment T1,T2"));
             }
+            check_size(grid.steps, units, fitted.shapes().y.iter().product())?;
             return Ok(Question::Grid(grid.units()?));
         }
         let Some(key) = &self.treatment_from else {
@@ -123,6 +122,17 @@ impl What {
         let missing = || Failure::new(format!("{}: there is no array `{key}`", file.display()), hint);
         Ok(Question::Treatments(read_array(file, key)?.ok_or_else(missing)?))
     }
+}
+
+/// The curves of all units are held at once.
+fn check_size(steps: usize, units: usize, each: usize) -> Result<()> {
+    const MOST: usize = 1 << 30;
+    let numbers = steps.saturating_mul(units).saturating_mul(each);
+    if numbers <= MOST {
+        return Ok(());
+    }
+    let message = format!("grid: {steps} outcomes of {units} units are {numbers} numbers");
+    Err(Failure::new(message, format!("ask for fewer steps or about fewer units: {MOST} numbers at most")))
 }
 
 /// What `--json` prints.
@@ -147,7 +157,7 @@ pub fn run(args: &QueryArgs) -> Result<Output> {
     check_out(&args.out, args.force)?;
     let fitted = Fitted::load(&args.model, &resources)?;
     let data = Dataset::read_npz(&args.file)?;
-    let question = args.what.resolve(&args.file, &fitted)?;
+    let question = args.what.resolve(&args.file, data.len(), &fitted)?;
     let start = Instant::now();
     let answers = match &question {
         Question::Treatments(to) => vec![fitted.query(&data, to, &ask)?],
@@ -285,7 +295,9 @@ mod tests {
     fn a_grid_has_both_ends() {
         let grid: Grid = "-1:1:5".parse().unwrap();
         assert_eq!(grid.units().unwrap().values(), [-1.0, -0.5, 0.0, 0.5, 1.0]);
-        for wrong in ["", "1", "1:2", "2:1:5", "0:1:1", "0:1:x", "nan:1:5", "0:inf:5", "0:1:5:6", "0:1:999999"] {
+        for wrong in
+            ["", "1", "1:2", "2:1:5", "0:1:1", "0:1:x", "nan:1:5", "0:inf:5", "0:1:5:6", "0:1:999999"]
+        {
             assert!(wrong.parse::<Grid>().is_err(), "{wrong}");
         }
     }

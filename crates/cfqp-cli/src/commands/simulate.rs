@@ -9,11 +9,13 @@ use serde::Serialize;
 use cfqp::sim::{Cardio, DigitSource, Digits, Noise, Oscillator, Simulated};
 use cfqp::{Mnist, MnistPart, NpzArray};
 
-use crate::args::choice;
+use crate::args::{choice, up_to};
 use crate::error::Result;
 use crate::files::check_out;
 use crate::output::Output;
 use crate::table::{counted, shell};
+
+const MOST_UNITS: usize = 10_000_000;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -47,7 +49,7 @@ Examples:
   cfqp simulate oscillator --single-class --out nothing-hidden.npz")]
 struct OscillatorArgs {
     /// How many units
-    #[arg(long, value_name = "N", default_value_t = 2100)]
+    #[arg(long, value_name = "N", default_value_t = 2100, value_parser = up_to(MOST_UNITS))]
     n: usize,
     #[command(flatten)]
     common: Common,
@@ -61,7 +63,7 @@ Examples:
   cfqp simulate cardio --hidden-compliance --sigma 0.02 --out hard.npz")]
 struct CardioArgs {
     /// How many units
-    #[arg(long, value_name = "N", default_value_t = 3500)]
+    #[arg(long, value_name = "N", default_value_t = 3500, value_parser = up_to(MOST_UNITS))]
     n: usize,
     /// Draw the venous compliance per unit, and hide it
     #[arg(long)]
@@ -78,7 +80,7 @@ Examples:
   cfqp simulate digits --mnist ~/mnist --class-correlation 0.5 --out mnist.npz")]
 struct DigitsArgs {
     /// How many units
-    #[arg(long, value_name = "N", default_value_t = 6000)]
+    #[arg(long, value_name = "N", default_value_t = 6000, value_parser = up_to(MOST_UNITS))]
     n: usize,
     /// A folder with the files of MNIST, plain or .gz; without it, digits are drawn
     #[arg(long, value_name = "DIR")]

@@ -24,6 +24,7 @@ use crate::{Error, Result, Weight};
 const FORMAT: u64 = 1;
 const KEY: &str = "cfqp";
 const DAMAGED: &str = "the file is damaged: copy it again from its source, or fit the model again";
+const UNREADABLE: &str = "the file is damaged or no model: give one written by cfqp, or fit the model again";
 const FOREIGN: &str = "give a model file written by cfqp";
 
 /// What stands beside the arrays.
@@ -71,7 +72,7 @@ pub fn read_container(path: &Path) -> Result<(Value, Vec<Weight>)> {
     let bytes = std::fs::read(path).map_err(Error::io(path))?;
     let fail = |problem: String, hint: &str| Error::file(path, problem, hint);
     let (_, metadata) = SafeTensors::read_metadata(&bytes)
-        .map_err(|error| fail(format!("not a whole safetensors file: {error}"), DAMAGED))?;
+        .map_err(|error| fail(format!("not a whole safetensors file: {error}"), UNREADABLE))?;
     let text = metadata.metadata().as_ref().and_then(|metadata| metadata.get(KEY));
     let text = text.ok_or_else(|| fail(format!("its metadata have no `{KEY}`"), FOREIGN))?;
     let head = parse(text).map_err(|(problem, hint)| fail(problem, hint))?;

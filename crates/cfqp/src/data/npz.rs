@@ -207,10 +207,11 @@ struct Archive<'a> {
 impl<'a> Archive<'a> {
     fn open(path: &'a Path) -> Result<Self> {
         let file = File::open(path).map_err(Error::io(path))?;
-        let zip = ZipArchive::new(BufReader::new(file)).map_err(|error| match error {
-            ZipError::Io(error) if error.kind() == std::io::ErrorKind::IsADirectory => Error::io(path)(error),
-            error => Error::file(path, error.to_string(), DAMAGED),
-        })?;
+        if path.is_dir() {
+            return Err(Error::io(path)(std::io::ErrorKind::IsADirectory.into()));
+        }
+        let zip = ZipArchive::new(BufReader::new(file))
+            .map_err(|error| Error::file(path, error.to_string(), DAMAGED))?;
         Ok(Self { path, zip })
     }
 

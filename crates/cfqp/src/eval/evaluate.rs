@@ -32,8 +32,7 @@ impl From<Truth> for Reference {
 /// Reads `t_new`, `y_new` and, if it is there, `z` of a `.npz` file.
 pub fn read_truth(path: &Path) -> Result<Reference> {
     let needed = |key: &str| {
-        read_array(path, key)?
-            .ok_or_else(|| Error::file(path, format!("there is no array `{key}`"), NEEDED))
+        read_array(path, key)?.ok_or_else(|| Error::file(path, format!("there is no array `{key}`"), NEEDED))
     };
     let (t_new, y_new) = (needed("t_new")?, needed("y_new")?);
     let z = read_array(path, "z")?.map(|z| classes(&z)).transpose().map_err(|error| error.in_file(path))?;

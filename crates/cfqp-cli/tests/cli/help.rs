@@ -1,0 +1,46 @@
+//! Help of every command.
+
+use std::fmt::Write as _;
+
+use crate::{cfqp, text};
+
+const COMMANDS: [&str; 11] = [
+    "",
+    "demo",
+    "simulate",
+    "simulate oscillator",
+    "simulate cardio",
+    "simulate digits",
+    "fit",
+    "query",
+    "evaluate",
+    "model",
+    "model show",
+];
+
+#[test]
+fn every_command_has_help_with_examples() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut all = String::new();
+    for command in COMMANDS {
+        let args: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
+        let output = cfqp(folder.path(), &args);
+        assert!(output.status.success() && output.stderr.is_empty());
+        let help = text(&output.stdout);
+        assert!(help.contains("Examples:\n  cfqp "), "{command}");
+        let _ = writeln!(all, "$ cfqp {}\n{}", args.join(" "), help);
+    }
+    insta::assert_snapshot!("help", all);
+}
+
+#[test]
+fn without_a_command_help_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = cfqp(folder.path(), &[]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(output.stdout.is_empty() && text(&output.stderr).contains("Usage: cfqp"));
+    assert_eq!(
+        text(&cfqp(folder.path(), &["--version"]).stdout),
+        format!("cfqp {}\n", env!("CARGO_PKG_VERSION"))
+    );
+}
