@@ -1,4 +1,37 @@
-//! Counterfactual queries under hidden response classes.
+//! Counterfactual queries under hidden response classes: this unit had covariates x, got treatment t and showed
+//! outcome y; what would it have shown under another treatment?
+//!
+//! Units of different hidden classes respond differently. A mixture of outcome models, one mean per class, is fitted
+//! by EM; a query infers the unit's class and noise from what it showed, sets the new treatment and predicts. Equal
+//! settings, data and seed give equal bits, whatever the number of threads.
+//!
+//! ```
+//! use cfqp::sim::Oscillator;
+//! use cfqp::{Ask, Base, Classes, FitConfig, Resources, Units, fit};
+//!
+//! # fn main() -> cfqp::Result<()> {
+//! let world = Oscillator::default().simulate(300, 1)?;
+//! let config = FitConfig { classes: Classes::Given(3), base: Base::Linear, ..FitConfig::default() };
+//! let model = fit(&world.data, None, &config, &Resources::default(), &())?;
+//!
+//! let half = Units::new("treatment", vec![1], vec![0.5])?;
+//! let answers = model.query(&world.data, &half, &Ask::default())?;
+//! assert_eq!(answers.point.shape(), [2, 20]);
+//! assert!(answers.diagnoses.iter().filter(|unit| unit.ok()).count() > 250);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The map, in the order in which data flow:
+//!
+//! | | |
+//! |---|---|
+//! | data | [`Dataset`], [`Units`], [`View`], [`Scaler`]; `.npz`, IDX and model files |
+//! | simulators | [`sim`]: data whose counterfactuals are known |
+//! | base models | [`Network`]: linear, multilayer perceptron, U-Net, transformer, on Burn |
+//! | fitting | [`fit`] by [`FitConfig`]: starts, EM, choice of base model and K, ensemble, calibration; [`Fitted`] |
+//! | asking | [`Fitted::query`], [`Fitted::effect`], [`Fitted::curve`] with an [`Ask`]; [`Answers`] |
+//! | judging | [`evaluate`] and the measures, where the truth is known |
 
 mod config;
 mod data;

@@ -157,8 +157,13 @@ pub(crate) fn explore(
             }
         }
     }
-    let epochs = short_schedule(base, context.config, context.split.train.len()).epochs;
-    context.monitor.stage(&format!("{classes} classes, {}", base.name()), jobs.len() * epochs);
+    let epochs = match base {
+        BaseConfig::Linear(_) => 0,
+        _ => short_schedule(base, context.config, context.split.train.len()).epochs,
+    };
+    let networks =
+        jobs.iter().map(|job| if job.1 == Sharing::Conditional { 1 } else { classes }).sum::<usize>();
+    context.monitor.stage(&format!("{classes} classes, {}", base.name()), networks * epochs);
     let attempts = context.pool.try_map(jobs, |(start, sharing, labels)| {
         let course = attempt(context, base, single, classes, start, sharing, labels)?;
         Ok(Attempt { start, sharing, course })

@@ -14,6 +14,9 @@ use crate::models::{BaseConfig, Shapes};
 use crate::nn::{Weight, load_weights, save_weights};
 use crate::{Error, Result, stream};
 
+/// More elements than this in one unit, no file has.
+const MOST_ELEMENTS: usize = 1 << 24;
+
 /// A model that can be asked.
 #[derive(Clone, Debug)]
 pub struct Fitted {
@@ -242,10 +245,15 @@ impl Header {
     }
 
     fn check(&self) -> Result<(), String> {
-        let d = self.scaler.y.each();
+        let elements = |shape: &[usize]| shape.iter().try_fold(1_usize, |n, &side| n.checked_mul(side));
+        let bounded = |shape: &[usize]| elements(shape).is_some_and(|n| n <= MOST_ELEMENTS);
+        if !(bounded(self.scaler.x.shape()) && bounded(self.scaler.y.shape()) && self.base.is_bounded()) {
+            return Err("header: sizes beyond all reason".to_owned());
+        }
         let (x, t, y) = (&self.scaler.x, &self.scaler.t, &self.scaler.y);
         let scalers = x.is_sound() && t.is_sound() && y.is_sound() && self.scaler.x_variance > 0.0;
         let shapes = x.shape() == self.shapes.x && t.shape() == [self.shapes.t] && y.shape() == self.shapes.y;
+        let d = self.scaler.y.each();
         let part = |part: &Part| {
             let networks = part.networks == 1 || part.networks == self.classes;
             let sound = part.scales.is_sound(self.classes, d, self.shapes.t);

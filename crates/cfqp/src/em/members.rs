@@ -47,7 +47,8 @@ const UNET_DECAY: f64 = 0.05;
 /// How many members, and into how many folds the units are cut.
 pub(crate) fn counts(context: &Context<'_>, base: &BaseConfig) -> (usize, usize) {
     let members = context.config.members.unwrap_or(match base {
-        BaseConfig::Linear(_) | BaseConfig::Mlp(_) => 5,
+        BaseConfig::Linear(_) => 10,
+        BaseConfig::Mlp(_) => 5,
         BaseConfig::Unet(_) | BaseConfig::Transformer(_) => 2,
     });
     (members, members.max(6))

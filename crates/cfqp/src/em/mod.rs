@@ -14,8 +14,6 @@ mod prior;
 mod resources;
 mod run;
 mod scales;
-#[cfg(test)]
-mod scratch;
 mod select;
 mod split;
 mod starts;

@@ -159,3 +159,36 @@ fn map(input: &Input, f: impl Fn(Tensor<2>) -> Tensor<2>) -> Input {
         dropout: input.dropout,
     }
 }
+
+/// Tables, series and images, with and without missing values and classes.
+fn kinds() -> Vec<Shapes> {
+    let plain =
+        |x: &[usize], y: &[usize]| Shapes { x: x.to_vec(), t: 1, y: y.to_vec(), missing: false, classes: 0 };
+    let told = |shapes: Shapes| Shapes { t: 2, missing: true, classes: 3, ..shapes };
+    let kinds = [plain(&[5], &[3]), plain(&[2, 20], &[2, 20]), plain(&[1, 9, 12], &[3, 9, 12])];
+    kinds.iter().cloned().chain(kinds.iter().cloned().map(told)).collect()
+}
+
+#[test]
+fn linear_maps_keep_the_contract() {
+    let config = super::LinearConfig::default();
+    kinds().iter().for_each(|shapes| check(shapes, |shapes, rng, device| config.init(shapes, rng, device)));
+}
+
+#[test]
+fn perceptrons_keep_the_contract() {
+    for degree in [0, 2] {
+        let config = super::MlpConfig { hidden: vec![16, 16], degree, ..super::MlpConfig::default() };
+        kinds()
+            .iter()
+            .for_each(|shapes| check(shapes, |shapes, rng, device| config.init(shapes, rng, device)));
+    }
+}
+
+#[test]
+fn u_nets_keep_the_contract() {
+    let config =
+        super::UnetConfig { channels: [4, 8, 8, 8], embed: 8, groups: 4, ..super::UnetConfig::default() };
+    let kinds = kinds().into_iter().filter(|shapes| shapes.x.len() > 1);
+    kinds.for_each(|shapes| check(&shapes, |shapes, rng, device| config.init(shapes, rng, device)));
+}

@@ -34,6 +34,21 @@ impl BaseConfig {
         }
     }
 
+    /// Whether the sizes are such as a model can have, so that a file cannot ask for more memory than there is.
+    pub(crate) fn is_bounded(&self) -> bool {
+        const WIDEST: usize = 1 << 14;
+        let narrow = |sides: &[usize]| sides.iter().all(|&side| side <= WIDEST);
+        match self {
+            Self::Linear(_) => true,
+            Self::Mlp(config) => config.hidden.len() <= 64 && narrow(&config.hidden),
+            Self::Unet(config) => narrow(&config.channels) && narrow(&[config.embed, config.groups]),
+            Self::Transformer(config) => {
+                config.layers <= 64
+                    && narrow(&[config.width, config.feed_forward, config.embed, config.heads])
+            }
+        }
+    }
+
     /// A network with weights drawn from `rng`.
     pub fn init(&self, shapes: &Shapes, rng: &mut Rng, device: &Device) -> Result<Net> {
         Ok(match self {
