@@ -200,8 +200,7 @@ pub fn sharing(fitted: &Fitted) -> &'static str {
 pub fn summary(fitted: &Fitted) -> String {
     let report = fitted.report();
     let [train, valid, calibration] = report.units.map(count);
-    let mut text = format!("tried, on {valid} held-out units:\n{}", tried(report));
-    text += &starts(report);
+    let mut text = tried(report) + &starts(report);
     let classes = if fitted.classes() == 1 { "class" } else { "classes" };
     let networks = if fitted.shares() { "one network, told the class" } else { "a network per class" };
     let sizes: Vec<String> = report.class_sizes.iter().map(|&size| count(size)).collect();
@@ -226,13 +225,16 @@ pub fn summary(fitted: &Fitted) -> String {
 }
 
 fn tried(report: &FitReport) -> String {
+    if report.tried.is_empty() {
+        return String::new();
+    }
     let mut rows = vec![["base", "classes", "-log likelihood", "mse", ""].map(String::from).to_vec()];
     rows.extend(report.tried.iter().map(|tried| {
         let mark = if tried.chosen { "<- chosen" } else { "" };
         let (nll, mse) = (format!("{:.2}", tried.nll), small(tried.mse));
         vec![tried.base.clone(), tried.classes.to_string(), nll, mse, mark.to_owned()]
     }));
-    table(&rows)
+    format!("tried, on {} held-out units:\n{}", count(report.units[1]), table(&rows))
 }
 
 fn starts(report: &FitReport) -> String {
