@@ -150,7 +150,7 @@ pub fn run(args: &FitArgs, show: &Show) -> Result<Output> {
     let progress = Progress::new(show, "fit");
     let fitted = cfqp::fit(&data, valid.as_ref(), &config, &resources, &progress);
     drop(progress);
-    let fitted = fitted.map_err(|error| explain(error, &checkpoint(&args.out)))?;
+    let fitted = fitted.map_err(|error| explain(error, &checkpoint(&args.out), args.resume))?;
     let seconds = start.elapsed().as_secs_f64();
     fitted.save(&args.out)?;
     let report = Report {
@@ -171,14 +171,23 @@ pub fn run(args: &FitArgs, show: &Show) -> Result<Output> {
     Output::new(summary(&fitted) + &next, &report)
 }
 
-fn explain(error: cfqp::Error, part: &Path) -> Failure {
+/// Tell how to go on, and leave nothing behind that cannot help.
+fn explain(error: cfqp::Error, part: &Path, resumed: bool) -> Failure {
     match error {
         cfqp::Error::Interrupted if part.exists() => Failure::interrupted(format!(
             "what was finished is in {}: give the same command and --resume to go on",
             part.display()
         )),
         cfqp::Error::Interrupted => Failure::interrupted("nothing was finished yet: run the command again"),
-        error => error.into(),
+        // the disk was full, say: what was finished can still be used
+        error @ cfqp::Error::Io { .. } => error.into(),
+        error => {
+            if !resumed {
+                // the same settings would fail again; that it cannot be removed matters less than why they failed
+                let _ = std::fs::remove_file(part);
+            }
+            error.into()
+        }
     }
 }
 
@@ -191,8 +200,7 @@ pub fn sharing(fitted: &Fitted) -> &'static str {
 pub fn summary(fitted: &Fitted) -> String {
     let report = fitted.report();
     let [train, valid, calibration] = report.units.map(count);
-    let mut text = format!("tried, on {valid} held-out units:\n{}", tried(report));
-    text += &starts(report);
+    let mut text = tried(report) + &starts(report);
     let classes = if fitted.classes() == 1 { "class" } else { "classes" };
     let networks = if fitted.shares() { "one network, told the class" } else { "a network per class" };
     let sizes: Vec<String> = report.class_sizes.iter().map(|&size| count(size)).collect();
@@ -217,13 +225,16 @@ pub fn summary(fitted: &Fitted) -> String {
 }
 
 fn tried(report: &FitReport) -> String {
+    if report.tried.is_empty() {
+        return String::new();
+    }
     let mut rows = vec![["base", "classes", "-log likelihood", "mse", ""].map(String::from).to_vec()];
     rows.extend(report.tried.iter().map(|tried| {
         let mark = if tried.chosen { "<- chosen" } else { "" };
         let (nll, mse) = (format!("{:.2}", tried.nll), small(tried.mse));
         vec![tried.base.clone(), tried.classes.to_string(), nll, mse, mark.to_owned()]
     }));
-    table(&rows)
+    format!("tried, on {} held-out units:\n{}", count(report.units[1]), table(&rows))
 }
 
 fn starts(report: &FitReport) -> String {
