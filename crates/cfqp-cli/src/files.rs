@@ -29,3 +29,14 @@ pub fn checkpoint(out: &Path) -> PathBuf {
     name.push(".part");
     name.into()
 }
+
+/// The model is safe: what led to it can go.
+pub fn remove_checkpoint(part: &Path) -> Result<()> {
+    match std::fs::remove_file(part) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Failure::new(
+            format!("{}: {error}", part.display()),
+            "the model is written; remove the file by hand",
+        )),
+        _ => Ok(()),
+    }
+}

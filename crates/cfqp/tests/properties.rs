@@ -183,22 +183,23 @@ fn an_interrupted_fit_goes_on_to_the_same_bits() {
             bytes(&fit(&data, None, &config, &second, &()).unwrap()),
             "after {patience} epochs"
         );
-        assert!(!checkpoint.as_ref().unwrap().exists(), "the checkpoint goes when the fit is done");
     }
 }
 
 #[test]
 fn missing_values_count_in_no_loss_and_are_answered_without_their_noise() {
-    let world = world(200, 4);
-    let masked = |units: &Units| {
-        let mask: Vec<bool> = (0..units.values().len()).map(|i| i % 11 != 3).collect();
+    let world = Oscillator { single_class: true, ..Oscillator::default() }.simulate(400, 4).unwrap();
+    let masked = |units: &Units, every: usize| {
+        let mask: Vec<bool> = (0..units.values().len()).map(|i| i % every != 3).collect();
         let mut values = units.values().to_vec();
         values.iter_mut().zip(&mask).filter(|(_, seen)| !**seen).for_each(|(v, _)| *v = f32::NAN);
         Units::with_mask("masked", units.shape().to_vec(), values, Some(mask)).unwrap()
     };
-    let data = Dataset::new(masked(world.data.x()), world.data.t().clone(), masked(world.data.y())).unwrap();
+    let data =
+        Dataset::new(masked(world.data.x(), 11), world.data.t().clone(), masked(world.data.y(), 7)).unwrap();
     for base in [Base::Linear, Base::Mlp] {
-        let config = FitConfig { epochs: Some(60), ..config(base, 3) };
+        let mlp = MlpConfig { hidden: vec![64, 64], ..MlpConfig::default() };
+        let config = FitConfig { epochs: Some(60), mlp, ..config(base, 1) };
         let fitted = fit(&data, None, &config, &Resources::default(), &()).unwrap();
         let answers = fitted.query(&data, data.t(), &Ask::default()).unwrap();
         let truth = world.data.y().values();
@@ -208,7 +209,7 @@ fn missing_values_count_in_no_loss_and_are_answered_without_their_noise() {
         let unseen: Vec<f32> =
             (0..truth.len()).filter(|&i| !mask[i]).map(|i| answers.point.values()[i] - truth[i]).collect();
         let mse = unseen.iter().map(|gap| gap * gap).sum::<f32>() / unseen.len() as f32;
-        assert!(mse < 0.2, "{base:?}: what was missing is predicted: {mse}");
+        assert!(mse < 0.1, "{base:?}: what was missing is predicted: {mse}");
     }
 }
 

@@ -11,7 +11,7 @@ use cfqp::{Base, Classes, Dataset, FitConfig, FitReport, Fitted, Recipe, Resourc
 
 use crate::args::{Show, choice, up_to};
 use crate::error::{Failure, Result};
-use crate::files::{check_out, checkpoint};
+use crate::files::{check_out, checkpoint, remove_checkpoint};
 use crate::interrupt;
 use crate::output::Output;
 use crate::progress::Progress;
@@ -49,7 +49,7 @@ pub struct FitArgs {
     /// default: several starts, an ensemble, calibrated intervals; paper: the published algorithm
     #[arg(long, default_value = "default", value_parser = choice::<Recipe>(&["default", "paper"]))]
     recipe: Recipe,
-    /// Where EM starts from, one or more, comma-separated [default: all; kmeans for the paper's recipe]
+    /// Where EM starts from, one or more, comma-separated [default: several; kmeans for the paper's recipe]
     #[arg(long, value_delimiter = ',', value_parser = choice::<Start>(&STARTS))]
     init: Vec<Start>,
     /// The base model; auto: the one that predicts held-out units best
@@ -94,7 +94,7 @@ impl FitArgs {
     fn config(&self) -> Result<FitConfig> {
         let starts = match (&self.init[..], self.recipe) {
             ([], Recipe::Paper) => vec![Start::Kmeans],
-            ([], Recipe::Default) => Start::ALL.to_vec(),
+            ([], Recipe::Default) => Vec::new(),
             (given, _) => given.to_vec(),
         };
         let config = FitConfig {
@@ -153,6 +153,7 @@ pub fn run(args: &FitArgs, show: &Show) -> Result<Output> {
     let fitted = fitted.map_err(|error| explain(error, &checkpoint(&args.out), args.resume))?;
     let seconds = start.elapsed().as_secs_f64();
     fitted.save(&args.out)?;
+    remove_checkpoint(&checkpoint(&args.out))?;
     let report = Report {
         model: &args.out,
         classes: fitted.classes(),

@@ -149,7 +149,7 @@ mod tests {
     fn the_factor_on_the_disagreement_is_found_where_it_shows() {
         let mut rng = stream(9, &["spread"]);
         let mut case = |i: usize| {
-            let v = (i % 10) as f32;
+            let v = (i % 10) as f32 / 5.0;
             let draw = |_| {
                 let z: f32 = StandardNormal.sample(&mut rng);
                 (z * z * (1.0 + 3.0 * v), 1.0, v)

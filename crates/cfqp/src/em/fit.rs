@@ -66,12 +66,10 @@ pub fn fit(
         monitor,
         store: &store,
     };
-    let fitted = match config.recipe {
+    match config.recipe {
         Recipe::Default => default_recipe(&context),
         Recipe::Paper => paper_recipe(&context),
-    }?;
-    store.finish()?;
-    Ok(fitted)
+    }
 }
 
 /// Starts and EM, choice of base model and K, ensemble, scales, weights, calibration.
@@ -210,7 +208,7 @@ fn start_reports(attempts: &[Attempt]) -> Vec<StartReport> {
     let report = |attempt: &Attempt| {
         let start = attempt.start?;
         let agreement = adjusted_rand_index(&attempt.course.labels, best);
-        Some(StartReport { start, nll: attempt.score(), agreement })
+        Some(StartReport { start, sharing: attempt.sharing, nll: attempt.score(), agreement })
     };
     attempts.iter().filter_map(report).collect()
 }

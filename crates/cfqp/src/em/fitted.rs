@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::components::Components;
 use super::mixture::Mixture;
 use super::{Calibration, Prior, Resources, Scales, Support};
-use crate::config::{FitConfig, Start};
+use crate::config::{FitConfig, Sharing, Start};
 use crate::data::{Scaler, read_container, write_container};
 use crate::models::{BaseConfig, Shapes};
 use crate::nn::{Weight, load_weights, save_weights};
@@ -120,6 +120,8 @@ pub struct Tried {
 pub struct StartReport {
     /// Which.
     pub start: Start,
+    /// How its classes share networks.
+    pub sharing: Sharing,
     /// Mean -log likelihood of a validation unit.
     pub nll: f64,
     /// Adjusted Rand index of its classes with the best start's.
@@ -135,6 +137,11 @@ impl Fitted {
     /// The settings it was fitted with.
     pub fn config(&self) -> &FitConfig {
         &self.header.config
+    }
+
+    /// The version of this library that fitted it.
+    pub fn version(&self) -> &str {
+        &self.header.version
     }
 
     /// How many classes.

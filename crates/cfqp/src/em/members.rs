@@ -111,7 +111,8 @@ fn train_all(
             return Ok((i, Trained { net, loss: f64::INFINITY, epochs: 0 }));
         }
         let schedule = schedule(context, base, rows.len(), setting.effort);
-        context.monitor.stage(stage, schedule.epochs);
+        let title = if stage == "choose" { "how hard to train" } else { "ensemble" };
+        context.monitor.stage(title, schedule.epochs);
         let task =
             Task { batcher: context.batcher(), train: &rows, valid: &valid, told, device: context.device };
         let key = [&name[..], &[if shared { "shared" } else { "own" }]].concat().join(" ");

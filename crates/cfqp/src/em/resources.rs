@@ -46,7 +46,7 @@ pub struct Resources {
     pub threads: usize,
     /// Where tensors live.
     pub device: Device,
-    /// Where a fit keeps what it has finished.
+    /// Where a fit keeps what it has finished; the caller's to remove once the model is safe.
     pub checkpoint: Option<PathBuf>,
     /// Whether to go on from the checkpoint, rather than start over.
     pub resume: bool,

@@ -98,13 +98,13 @@ impl Course {
 /// A network on its way: an optimiser at work, or a map that is solved for anew.
 enum Learner {
     Gradient(Box<Trainer>),
-    Closed(Net),
+    Closed(Box<Net>),
 }
 
 impl Learner {
     fn new(net: Net, field: &Field<'_>, plan: &Plan) -> Self {
         match net {
-            Net::Linear(_) => Self::Closed(net),
+            Net::Linear(_) => Self::Closed(Box::new(net)),
             net => Self::Gradient(Box::new(Trainer::new(net, field.device, plan.schedule.weight_decay))),
         }
     }
@@ -112,7 +112,7 @@ impl Learner {
     fn net(&self) -> Net {
         match self {
             Self::Gradient(trainer) => trainer.net(),
-            Self::Closed(net) => net.clone(),
+            Self::Closed(net) => Net::clone(net),
         }
     }
 }
@@ -151,7 +151,7 @@ fn m_step(
             Learner::Closed(net) => {
                 let task =
                     Task { batcher: field.batcher, train: &rows, valid: &[], told, device: field.device };
-                *net = train(net.clone(), &task, &plan.schedule, rng, field.monitor)?.net;
+                **net = train(Net::clone(net), &task, &plan.schedule, rng, field.monitor)?.net;
             }
         }
     }

@@ -71,9 +71,9 @@ mod tests {
         let mut rng = stream(5, &["starts"]);
         let truth: Vec<usize> = (0..400).map(|i| i % 2).collect();
         let unit = |&z: &usize| {
-            let size: f32 = rng.random_range(0.2..4.0);
+            let size: f32 = rng.random_range(1.0..4.0);
             let noise: f32 = rng.random_range(-0.05..0.05);
-            if z == 0 { [size, noise] } else { [noise, size] }
+            [size, size * if z == 0 { 0.3 } else { -0.3 } + noise]
         };
         let residuals: Vec<f32> = truth.iter().flat_map(unit).collect();
         let labels = guess(Start::KmeansUnit, &residuals, 2, 2, &mut stream(1, &[])).unwrap();

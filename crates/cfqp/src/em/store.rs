@@ -83,14 +83,6 @@ impl Store {
         }
         write_container(path, &index, &arrays)
     }
-
-    /// The fit is done: the checkpoint goes.
-    pub fn finish(&self) -> Result<()> {
-        match &self.path {
-            Some(path) if path.exists() => std::fs::remove_file(path).map_err(Error::io(path)),
-            _ => Ok(()),
-        }
-    }
 }
 
 fn read(path: &Path, fingerprint: &str) -> Result<BTreeMap<String, Entry>> {
@@ -162,7 +154,5 @@ mod tests {
         assert_eq!(fresh.recall("a"), None);
         let error = Store::open(&resources(true), &config, &data(5.0)).unwrap_err();
         assert!(error.to_string().contains("another fit"), "{error}");
-        again.finish().unwrap();
-        assert!(!path.exists());
     }
 }

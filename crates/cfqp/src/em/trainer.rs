@@ -40,7 +40,7 @@ impl Schedule {
         }
         let warm = 0.05;
         let cosine = 0.5 * (1.0 + (std::f64::consts::PI * (progress - warm).max(0.0) / (1.0 - warm)).cos());
-        self.learning_rate * (progress / warm).min(1.0).max(0.02) * cosine.max(1e-3)
+        self.learning_rate * (progress / warm).clamp(0.02, 1.0) * cosine.max(1e-3)
     }
 }
 

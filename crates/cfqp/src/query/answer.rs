@@ -165,8 +165,8 @@ impl Fitted {
     /// Standardised treatments, one per unit.
     fn treatments(&self, t: &Units, n: usize) -> Result<Vec<f32>> {
         if t.each() != self.shapes().t || t.shape().len() != 1 || (t.len() != n && t.len() != 1) {
-            let problem = format!("{} treatments of {} dimensions for {n} units", t.len(), t.each());
-            let hint = format!("give {} dimensions, one row per unit or one for all", self.shapes().t);
+            let problem = format!("{} of {} numbers, for {n} units", t.len(), t.each());
+            let hint = format!("give treatments of {} numbers, one per unit or one for all", self.shapes().t);
             return Err(Error::data("treatment", problem, hint));
         }
         let mut out = Vec::with_capacity(n * t.each());
