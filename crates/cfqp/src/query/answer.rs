@@ -164,10 +164,14 @@ impl Fitted {
 
     /// Standardised treatments, one per unit.
     fn treatments(&self, t: &Units, n: usize) -> Result<Vec<f32>> {
-        if t.each() != self.shapes().t || t.shape().len() != 1 || (t.len() != n && t.len() != 1) {
-            let problem = format!("{} of {} numbers, for {n} units", t.len(), t.each());
-            let hint = format!("give treatments of {} numbers, one per unit or one for all", self.shapes().t);
-            return Err(Error::data("treatment", problem, hint));
+        let d_t = self.shapes().t;
+        if t.each() != d_t || t.shape().len() != 1 {
+            let problem = format!("it is {} numbers, the model's treatments are {d_t}", t.each());
+            return Err(Error::data("treatment", problem, "give as many numbers as t has in the data"));
+        }
+        if t.len() != n && t.len() != 1 {
+            let problem = format!("{} treatments for {n} units", t.len());
+            return Err(Error::data("treatment", problem, "give one for every unit, or one for all"));
         }
         let mut out = Vec::with_capacity(n * t.each());
         (0..n).for_each(|i| {
