@@ -229,11 +229,12 @@ fn tried(report: &FitReport) -> String {
     if report.tried.is_empty() {
         return String::new();
     }
-    let mut rows = vec![["base", "classes", "-log likelihood", "mse", ""].map(String::from).to_vec()];
+    let mut rows =
+        vec![["base", "classes", "-log likelihood", "to judge K", "mse", ""].map(String::from).to_vec()];
     rows.extend(report.tried.iter().map(|tried| {
         let mark = if tried.chosen { "<- chosen" } else { "" };
-        let (nll, mse) = (format!("{:.2}", tried.nll), small(tried.mse));
-        vec![tried.base.clone(), tried.classes.to_string(), nll, mse, mark.to_owned()]
+        let (nll, evidence) = (format!("{:.2}", tried.nll), format!("{:.2}", tried.evidence));
+        vec![tried.base.clone(), tried.classes.to_string(), nll, evidence, small(tried.mse), mark.to_owned()]
     }));
     format!("tried, on {} held-out units:\n{}", count(report.units[1]), table(&rows))
 }

@@ -48,6 +48,17 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// One network for all training units, stopped by the validation units.
+    pub fn task(&self) -> Task<'a> {
+        Task {
+            batcher: self.batcher(),
+            train: &self.split.train,
+            valid: &self.split.valid,
+            told: Told::Nothing,
+            device: self.device,
+        }
+    }
+
     /// A fresh network; told the class where `classes` is not zero.
     pub fn init(&self, base: &BaseConfig, classes: usize, name: &[&str]) -> Result<Net> {
         let shapes = Shapes { classes, ..self.shapes.clone() };
@@ -115,13 +126,7 @@ pub(crate) fn batch(config: &FitConfig, units: usize) -> usize {
 pub(crate) fn single(context: &Context<'_>, base: &BaseConfig) -> Result<Trained> {
     let schedule = short_schedule(base, context.config, context.split.train.len());
     let net = context.init(base, 0, &["single", base.name()])?;
-    let task = Task {
-        batcher: context.batcher(),
-        train: &context.split.train,
-        valid: &context.split.valid,
-        told: Told::Nothing,
-        device: context.device,
-    };
+    let task = context.task();
     context.monitor.stage("one model for all units", schedule.epochs);
     let work = || {
         context.trained(&format!("single {}", base.name()), base, 0, || {

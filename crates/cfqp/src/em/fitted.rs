@@ -108,6 +108,8 @@ pub struct Tried {
     pub classes: usize,
     /// Mean -log likelihood of a validation unit.
     pub nll: f64,
+    /// The same under a law with a full scatter matrix, by which K is judged.
+    pub evidence: f64,
     /// Mean squared error on validation units, each under its most probable class.
     pub mse: f64,
     /// Whether it was chosen.

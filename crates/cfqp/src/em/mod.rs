@@ -3,6 +3,7 @@
 mod calibrate;
 mod cluster;
 mod components;
+mod evidence;
 mod explore;
 mod fit;
 mod fitted;

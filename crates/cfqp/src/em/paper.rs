@@ -15,7 +15,7 @@ use super::fitted::{FitReport, Fitted};
 use super::mixture::{Mixture, gather};
 use super::run::Course;
 use super::scales::{Residuals, Scales};
-use super::trainer::{Schedule, Task, Trainer, train};
+use super::trainer::{Schedule, Trainer, train};
 use crate::config::{Base, Classes, Start};
 use crate::data::Told;
 use crate::models::{BaseConfig, Net, UnetConfig};
@@ -85,13 +85,7 @@ pub(crate) fn paper_recipe(context: &Context<'_>) -> Result<Fitted> {
 
 fn first_stage(context: &Context<'_>, base: &BaseConfig, schedule: &Schedule) -> Result<Net> {
     let net = context.init(base, 0, &["paper", "single"])?;
-    let task = Task {
-        batcher: context.batcher(),
-        train: &context.split.train,
-        valid: &context.split.valid,
-        told: Told::Nothing,
-        device: context.device,
-    };
+    let task = context.task();
     context.monitor.stage("one model for all units", schedule.epochs);
     let work = || {
         context.trained("paper single", base, 0, || {

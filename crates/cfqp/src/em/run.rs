@@ -4,6 +4,7 @@ use rand::RngExt as _;
 
 use super::Monitor;
 use super::components::Components;
+use super::evidence::evidence;
 use super::mixture::{Joint, Mixture, around};
 use super::trainer::{Schedule, Task, Trainer, train};
 use crate::data::{Batcher, Told};
@@ -40,6 +41,8 @@ pub(crate) struct Course {
     pub labels: Vec<usize>,
     /// -log likelihood of every validation unit.
     pub nll: Vec<f64>,
+    /// The same under a law that does not take common directions for classes, to judge K by.
+    pub evidence: Vec<f64>,
     /// Mean squared error on validation units, each under its most probable class.
     pub mse: f64,
     /// Classes that lost their units and were started again.
@@ -90,8 +93,11 @@ impl Course {
     pub fn of(field: &Field<'_>, components: Components, labels: Vec<usize>, reseeded: usize) -> Self {
         let mixture = around(components, &field.batcher, field.valid, field.device);
         let joint = mixture.joint(&field.batcher, field.valid, field.device);
-        let mse = assigned_mse(&mixture, field, &joint.labels());
-        Self { nll: joint.marginal(), mixture, labels, mse, reseeded }
+        let valid = joint.labels();
+        let mse = assigned_mse(&mixture, field, &valid);
+        let nll = joint.marginal();
+        let evidence = evidence(&mixture.members[0], &field.batcher, field.valid, &valid, field.device);
+        Self { evidence: evidence.unwrap_or_else(|| nll.clone()), nll, mixture, labels, mse, reseeded }
     }
 }
 

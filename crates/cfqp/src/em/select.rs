@@ -15,8 +15,8 @@ pub(crate) struct Rung {
 }
 
 impl Rung {
-    fn nll(&self) -> &[f64] {
-        &self.attempts[0].course.nll
+    fn evidence(&self) -> &[f64] {
+        &self.attempts[0].course.evidence
     }
 }
 
@@ -27,8 +27,12 @@ pub(crate) struct Selection {
     pub one_class_suffices: bool,
 }
 
-/// Least gain per outcome element, in nats, that a further class must bring.
-const LEAST_GAIN: f64 = 0.01;
+/// Least gain in nats per outcome element, of which at most so many count, that a further class must bring ...
+const LEAST_GAIN: f64 = 0.06;
+const COUNTED_ELEMENTS: usize = 64;
+/// ... and least share of what each class before it brought. Held-out likelihood goes on rising slowly with K wherever
+/// units differ in ways that are no classes; a class that is there stands out against that.
+const LEAST_SHARE: f64 = 0.4;
 
 /// Base models worth trying on data of these shapes.
 fn candidates(context: &Context<'_>) -> Vec<BaseConfig> {
@@ -55,26 +59,35 @@ pub(crate) fn select(context: &Context<'_>) -> Result<Selection> {
     }
     let d = context.scaler.y.each();
     let picks: Vec<usize> = ladders.iter().map(|rungs| pick(rungs, context.config.classes, d)).collect();
+    // a base model that needs more classes than another makes up for its own misfit with them: compare at the fewest
+    let fewest = (0..ladders.len()).map(|i| ladders[i][picks[i]].classes).min().unwrap_or(1);
+    let score = |rungs: &Vec<Rung>| {
+        let rung = rungs.iter().find(|rung| rung.classes == fewest).or(rungs.last());
+        rung.map_or(f64::INFINITY, |rung| rung.attempts[0].score())
+    };
     let best = (0..ladders.len())
-        .min_by(|&a, &b| {
-            let score = |i: usize| ladders[i][picks[i]].attempts[0].score();
-            score(a).total_cmp(&score(b))
-        })
+        .min_by(|&a, &b| score(&ladders[a]).total_cmp(&score(&ladders[b])))
         .expect("there are base models");
     let chosen = picks[best];
     let one = &ladders[best][0];
-    let one_class_suffices = one.classes == 1 && !clearly_better(ladders[best][chosen].nll(), one.nll(), d);
+    let top = &ladders[best][chosen];
+    let one_class_suffices = top.classes == 1 || !worth(one, one, top, d);
     let mut tried = Vec::new();
     for (i, rungs) in ladders.iter().enumerate() {
         tried.extend(rungs.iter().enumerate().map(|(j, rung)| Tried {
             base: rung.base.name().to_owned(),
             classes: rung.classes,
             nll: rung.attempts[0].score(),
+            evidence: mean(rung.evidence()),
             mse: rung.attempts[0].course.mse,
             chosen: (i, j) == (best, chosen),
         }));
     }
     Ok(Selection { chosen: ladders.swap_remove(best).swap_remove(chosen), tried, one_class_suffices })
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
 fn climb(context: &Context<'_>, base: BaseConfig) -> Result<Vec<Rung>> {
@@ -96,7 +109,7 @@ fn climb(context: &Context<'_>, base: BaseConfig) -> Result<Vec<Rung>> {
             for classes in 2..=most {
                 rungs.push(rung(classes)?);
                 let last = rungs.len() - 1;
-                if clearly_better(rungs[last].nll(), rungs[best].nll(), d) {
+                if worth(&rungs[0], &rungs[best], &rungs[last], d) {
                     best = last;
                 } else if last - best >= 2 {
                     break;
@@ -107,23 +120,28 @@ fn climb(context: &Context<'_>, base: BaseConfig) -> Result<Vec<Rung>> {
     Ok(rungs)
 }
 
-/// The rung asked for, or the lowest that no higher one clearly beats.
+/// The rung asked for, or the lowest from which it is not worth climbing on.
 fn pick(rungs: &[Rung], asked: Classes, elements: usize) -> usize {
     if asked != Classes::Auto {
         return rungs.len() - 1;
     }
-    let beaten =
-        |i: usize| rungs[i + 1..].iter().any(|high| clearly_better(high.nll(), rungs[i].nll(), elements));
+    let beaten = |i: usize| rungs[i + 1..].iter().any(|high| worth(&rungs[0], &rungs[i], high, elements));
     (0..rungs.len()).find(|&i| !beaten(i)).unwrap_or(0)
 }
 
-/// Whether -log likelihoods `a` of held-out units are below `b` by more than chance and by enough to matter.
-fn clearly_better(a: &[f64], b: &[f64], elements: usize) -> bool {
+/// Whether the classes that `high` has on top of `low` are worth having; `one` has a single class.
+fn worth(one: &Rung, low: &Rung, high: &Rung, elements: usize) -> bool {
+    let before = (mean(one.evidence()) - mean(low.evidence())) / (low.classes - 1).max(1) as f64;
+    let least = (LEAST_GAIN * elements.min(COUNTED_ELEMENTS) as f64).max(LEAST_SHARE * before);
+    clearly_better(high.evidence(), low.evidence(), least * (high.classes - low.classes) as f64)
+}
+
+/// Whether -log likelihoods `a` of held-out units are below `b` by more than chance and by at least `least`.
+fn clearly_better(a: &[f64], b: &[f64], least: f64) -> bool {
     let gains: Vec<f64> = a.iter().zip(b).map(|(a, b)| b - a).collect();
-    let n = gains.len().max(1) as f64;
-    let mean = gains.iter().sum::<f64>() / n;
-    let error = (gains.iter().map(|gain| (gain - mean).powi(2)).sum::<f64>() / n / n).sqrt();
-    mean > 2.0 * error && mean > LEAST_GAIN * elements as f64
+    let (n, gain) = (gains.len().max(1) as f64, mean(&gains));
+    let error = (gains.iter().map(|g| (g - gain).powi(2)).sum::<f64>() / n / n).sqrt();
+    gain > 2.0 * error && gain >= least
 }
 
 #[cfg(test)]
@@ -134,8 +152,8 @@ mod tests {
     fn a_gain_must_be_sure_and_large_enough() {
         let flat = vec![1.0; 50];
         let wild: Vec<f64> = (0..50).map(|i| if i % 2 == 0 { -4.0 } else { 5.0 }).collect();
-        assert!(clearly_better(&[0.5; 50], &flat, 1));
-        assert!(!clearly_better(&[0.999; 50], &flat, 1), "too small");
-        assert!(!clearly_better(&wild, &flat, 1), "too unsure");
+        assert!(clearly_better(&[0.5; 50], &flat, 0.1));
+        assert!(!clearly_better(&[0.999; 50], &flat, 0.1), "too small");
+        assert!(!clearly_better(&wild, &flat, 0.1), "too unsure");
     }
 }

@@ -114,6 +114,20 @@ fn transpose_times(a: &[f64], p: usize, b: &[f64], q: usize, n: usize) -> Vec<f6
 
 /// Solve a w = b in place for symmetric positive definite a `[p, p]`, b `[p, q]`.
 pub(crate) fn cholesky_solve(a: &mut [f64], p: usize, b: &mut [f64], q: usize) {
+    cholesky(a, p);
+    forward(a, p, b, q);
+    for i in (0..p).rev() {
+        let (front, done) = b.split_at_mut((i + 1) * q);
+        let row = &mut front[i * q..];
+        for (k, other) in done.chunks_exact(q).enumerate() {
+            row.iter_mut().zip(other).for_each(|(w, o)| *w -= a[(i + 1 + k) * p + i] * o);
+        }
+        row.iter_mut().for_each(|w| *w /= a[i * p + i]);
+    }
+}
+
+/// L with L L' = a, in the lower half of a.
+pub(crate) fn cholesky(a: &mut [f64], p: usize) {
     for j in 0..p {
         let (above, below) = a.split_at_mut(j * p);
         let row_j = &mut below[..p];
@@ -125,21 +139,17 @@ pub(crate) fn cholesky_solve(a: &mut [f64], p: usize, b: &mut [f64], q: usize) {
         let dot: f64 = row_j[..j].iter().map(|a| a * a).sum();
         row_j[j] = (row_j[j] - dot).max(1e-12).sqrt();
     }
+}
+
+/// L^-1 b in place, for the L of [`cholesky`].
+pub(crate) fn forward(l: &[f64], p: usize, b: &mut [f64], q: usize) {
     for i in 0..p {
         let (done, rest) = b.split_at_mut(i * q);
         let row = &mut rest[..q];
         for (k, other) in done.chunks_exact(q).enumerate() {
-            row.iter_mut().zip(other).for_each(|(w, o)| *w -= a[i * p + k] * o);
+            row.iter_mut().zip(other).for_each(|(w, o)| *w -= l[i * p + k] * o);
         }
-        row.iter_mut().for_each(|w| *w /= a[i * p + i]);
-    }
-    for i in (0..p).rev() {
-        let (front, done) = b.split_at_mut((i + 1) * q);
-        let row = &mut front[i * q..];
-        for (k, other) in done.chunks_exact(q).enumerate() {
-            row.iter_mut().zip(other).for_each(|(w, o)| *w -= a[(i + 1 + k) * p + i] * o);
-        }
-        row.iter_mut().for_each(|w| *w /= a[i * p + i]);
+        row.iter_mut().for_each(|w| *w /= l[i * p + i]);
     }
 }
 

@@ -27,21 +27,7 @@ pub(crate) fn wide<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// exp(x) within 2e-7 of it; x below -87 counts as -87, above 88 as 88.
-#[inline(always)]
-pub(crate) fn exp(x: f32) -> f32 {
-    /// Adding it leaves a whole number in the low bits.
-    const ROUND: f32 = 12_582_912.0;
-    let x = x.clamp(-87.0, 88.0);
-    let shifted = x * std::f32::consts::LOG2_E + ROUND;
-    let n = shifted - ROUND;
-    // ln 2 in two parts, so that r = x - n ln 2 is exact enough.
-    let r = x - n * 0.693_359_4 + n * 2.121_944_4e-4;
-    let series = [1.398_199_9e-3, 8.333_452e-3, 4.166_579_6e-2, 1.666_666_5e-1, 0.5];
-    let p = series.iter().fold(1.987_569_1e-4, |p, c| p * r + c);
-    let power = f32::from_bits((shifted.to_bits() << 23).wrapping_add(0x3f80_0000));
-    (p * r * r + r + 1.0) * power
-}
+pub(super) use super::kernels::exp;
 
 /// Values side by side; held by value, they stay in a register.
 pub(crate) type Lanes = [f32; LANES];
@@ -104,15 +90,6 @@ fn fold(lanes: Lanes, f: impl Fn(f32, f32) -> f32) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn exp_is_that_of_the_standard_library() {
-        for i in -86_999..88_000 {
-            let x = i as f32 * 1e-3;
-            let (found, expected) = (f64::from(exp(x)), f64::from(x).exp());
-            assert!((found / expected - 1.0).abs() < 2e-7, "exp({x}) = {expected}, found {found}");
-        }
-    }
 
     #[test]
     fn sums_and_maxima() {

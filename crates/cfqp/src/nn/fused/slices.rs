@@ -1,14 +1,11 @@
 //! Tensors of the flex backend as slices, and back.
 
-use burn::tensor::{Bytes, DType, Shape};
-use burn_flex::{FlexTensor, Layout};
+use burn::tensor::DType;
+use burn_flex::FlexTensor;
 
+pub(super) use crate::nn::flex::floats as slice;
+use crate::nn::flex::from_floats;
 use crate::nn::kernels::Buffer;
-
-/// The elements of a contiguous tensor.
-pub(super) fn slice(tensor: &FlexTensor) -> &[f32] {
-    tensor.as_slice().expect("a contiguous tensor of f32")
-}
 
 /// The shape of a tensor of rank D.
 pub(super) fn dims<const D: usize>(tensor: &FlexTensor) -> [usize; D] {
@@ -17,8 +14,7 @@ pub(super) fn dims<const D: usize>(tensor: &FlexTensor) -> [usize; D] {
 
 /// A tensor of `shape` with `values`.
 pub(super) fn tensor(values: Buffer, shape: &[usize]) -> FlexTensor {
-    let layout = Layout::contiguous(Shape::from(shape.to_vec()));
-    FlexTensor::new(Bytes::from_elems(values.into_vec()), layout, DType::F32)
+    from_floats(values.into_vec(), shape)
 }
 
 /// The gradient as a tensor of the same shape as what it is the gradient of.

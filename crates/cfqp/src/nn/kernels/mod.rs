@@ -25,3 +25,4 @@ pub(crate) use buffer::Buffer;
 pub(crate) use convolution::Convolution;
 pub(crate) use linear::LinearSwish;
 pub(crate) use out::Out;
+pub(in crate::nn) use vectorised::exp;

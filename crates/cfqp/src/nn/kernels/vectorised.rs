@@ -65,7 +65,7 @@ impl Level {
 /// x = n ln 2 + r with a whole n and |r| <= ln 2 / 2; a polynomial for exp(r), and n put into the exponent bits.
 /// No branches and no calls: loops over it are vectorised.
 #[inline(always)]
-pub(super) fn exp(x: f32) -> f32 {
+pub(in crate::nn) fn exp(x: f32) -> f32 {
     /// 1.5 * 2^23: adding it rounds to a whole number, which then stands in the lowest bits.
     const ROUND: f32 = 12_582_912.0;
     /// ln 2 in two parts, the first exact in few bits.
