@@ -3,6 +3,7 @@
 use burn::tensor::Device;
 
 use super::Monitor;
+use super::cluster::Choice;
 use super::components::Components;
 use super::pool::Pool;
 use super::run::{Course, Field, Plan, run};
@@ -210,7 +211,7 @@ fn distinct_starts(
     let k = classes.to_string();
     let guesses = context.pool.try_map(kinds(base, &context.config.starts), |start| {
         let mut rng = stream(context.config.seed, &["guess", base.name(), &k, start.name()]);
-        Ok((start, guess(start, residuals, width, classes, &mut rng)?))
+        Ok((start, guess(start, residuals, width, classes, Choice::BestFit, &mut rng)?))
     })?;
     let mut distinct: Vec<(Start, Vec<usize>)> = Vec::new();
     for (start, labels) in guesses {

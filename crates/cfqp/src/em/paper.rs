@@ -7,7 +7,7 @@
 //! 4. A query goes to the model that predicts the unit's own outcome best: argmin_j |y - m_j(x, t)|^2, rho = 0.
 
 use super::Prior;
-use super::cluster::{Choice, GaussianMixture, KMeans, Rows};
+use super::cluster::Choice;
 use super::components::{Components, residuals};
 use super::explore::Context;
 use super::fit::finish;
@@ -15,6 +15,7 @@ use super::fitted::{FitReport, Fitted};
 use super::mixture::{Mixture, gather};
 use super::run::Course;
 use super::scales::{Residuals, Scales};
+use super::starts::guess;
 use super::trainer::{Schedule, Trainer, train};
 use crate::config::{Base, Classes, Start};
 use crate::data::Told;
@@ -22,8 +23,6 @@ use crate::models::{BaseConfig, Net, UnetConfig};
 use crate::nn::TreatmentEmbeddingConfig;
 use crate::{Error, Result, Rng, stream};
 
-/// Units that the Gaussian mixture is fitted on.
-const MIXTURE_UNITS: usize = 1000;
 const PATIENCE: usize = 20;
 
 /// Epochs of both stages, and between two assignments.
@@ -97,15 +96,9 @@ fn first_stage(context: &Context<'_>, base: &BaseConfig, schedule: &Schedule) ->
 }
 
 fn groups(context: &Context<'_>, residuals: &[f32], classes: usize) -> Result<Vec<usize>> {
-    let width = context.scaler.y.each();
+    let start = context.config.starts.first().copied().unwrap_or(Start::Kmeans);
     let rng = &mut stream(context.config.seed, &["paper", "groups"]);
-    let all = Rows::new(residuals, width)?;
-    if context.config.starts.first() == Some(&Start::Gmm) {
-        let some = &residuals[..all.len().min(MIXTURE_UNITS) * width];
-        let mixture = GaussianMixture { choice: Choice::MostEven, ..GaussianMixture::new(classes) };
-        return Ok(mixture.fit(&Rows::new(some, width)?, rng)?.assign(&all));
-    }
-    Ok(KMeans { choice: Choice::MostEven, ..KMeans::new(classes) }.fit(&all, rng)?.labels)
+    guess(start, residuals, context.scaler.y.each(), classes, Choice::MostEven, rng)
 }
 
 struct Stage {

@@ -5,14 +5,14 @@
 
 use rand::RngExt as _;
 
-use super::cluster::{GaussianMixture, KMeans, Rows};
+use super::cluster::{Choice, GaussianMixture, KMeans, Rows};
 use crate::config::Start;
 use crate::{Result, Rng};
 
 /// Units that a Gaussian mixture is fitted on, at most.
 const MIXTURE_UNITS: usize = 1000;
 
-/// A class for every row of `residuals`.
+/// A class for every row of `residuals`; `choice` picks among restarts.
 ///
 /// # Shapes
 /// residuals `[n, width]`, flat
@@ -21,11 +21,12 @@ pub(crate) fn guess(
     residuals: &[f32],
     width: usize,
     classes: usize,
+    choice: Choice,
     rng: &mut Rng,
 ) -> Result<Vec<usize>> {
     let n = residuals.len() / width;
     let kmeans = |values: &[f32], rng: &mut Rng| -> Result<Vec<usize>> {
-        Ok(KMeans::new(classes).fit(&Rows::new(values, width)?, rng)?.labels)
+        Ok(KMeans { choice, ..KMeans::new(classes) }.fit(&Rows::new(values, width)?, rng)?.labels)
     };
     match start {
         Start::Kmeans => kmeans(residuals, rng),
@@ -33,7 +34,8 @@ pub(crate) fn guess(
         Start::KmeansUnit => kmeans(&unit_length(residuals, width), rng),
         Start::Gmm => {
             let some = &residuals[..n.min(MIXTURE_UNITS) * width];
-            let fit = GaussianMixture::new(classes).fit(&Rows::new(some, width)?, rng)?;
+            let fit = GaussianMixture { choice, ..GaussianMixture::new(classes) }
+                .fit(&Rows::new(some, width)?, rng)?;
             Ok(fit.assign(&Rows::new(residuals, width)?))
         }
         Start::Annealed | Start::Scratch => Ok((0..n).map(|_| rng.random_range(0..classes)).collect()),
@@ -76,10 +78,11 @@ mod tests {
             [size, size * if z == 0 { 0.3 } else { -0.3 } + noise]
         };
         let residuals: Vec<f32> = truth.iter().flat_map(unit).collect();
-        let labels = guess(Start::KmeansUnit, &residuals, 2, 2, &mut stream(1, &[])).unwrap();
+        let labels =
+            guess(Start::KmeansUnit, &residuals, 2, 2, Choice::BestFit, &mut stream(1, &[])).unwrap();
         let same = labels.iter().zip(&truth).filter(|(a, b)| a == b).count();
         assert!(same == 400 || same == 0, "{same} of 400");
-        let raw = guess(Start::Kmeans, &residuals, 2, 2, &mut stream(1, &[])).unwrap();
+        let raw = guess(Start::Kmeans, &residuals, 2, 2, Choice::BestFit, &mut stream(1, &[])).unwrap();
         let same = raw.iter().zip(&truth).filter(|(a, b)| a == b).count();
         assert!(same > 0 && same < 400);
     }

@@ -1,7 +1,7 @@
 //! A multilayer perceptron of (x, t).
 //!
-//! m(x, t) = h W_0 + sum_j t_j h W_j + sum_j t_j^2 h W_jj + b with h = swish layers of (x, features of t):
-//! a smooth curve in t whose coefficients depend on x, and on t where that is not enough.
+//! m(x, t) = h W + b with h = swish layers of x, its missing indicator, the features of t and the class. By default
+//! the only feature of t is t itself, standardised: the fewer its frequencies, the better it generalises in t.
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
@@ -17,8 +17,6 @@ use crate::{Error, Result, Rng};
 pub struct MlpConfig {
     /// Width of each hidden layer.
     pub hidden: Vec<usize>,
-    /// Powers of t that multiply the last hidden layer: 0 for a plain perceptron.
-    pub degree: usize,
     /// Features of the treatment at the input.
     pub treatment: TreatmentEmbeddingConfig,
 }
@@ -27,7 +25,6 @@ impl Default for MlpConfig {
     fn default() -> Self {
         Self {
             hidden: vec![256; 3],
-            degree: 0,
             treatment: TreatmentEmbeddingConfig::Smooth { frequencies: 0, scale: 0.0 },
         }
     }
@@ -39,10 +36,6 @@ impl MlpConfig {
         if self.hidden.is_empty() || self.hidden.contains(&0) {
             let problem = format!("{:?} is not a list of layer widths", self.hidden);
             return Err(Error::config("hidden", problem, "give at least one width, each at least 1"));
-        }
-        if self.degree > 2 {
-            let problem = format!("{} is more than 2", self.degree);
-            return Err(Error::config("degree", problem, "give 0, 1 or 2"));
         }
         Ok(())
     }
@@ -59,8 +52,8 @@ impl MlpConfig {
             width = next;
         }
         let outputs = shapes.y.iter().product();
-        let output = Linear::init(width * (1 + self.degree * shapes.t), outputs, rng, device);
-        Ok(Mlp { treatment, layers, output, degree: self.degree })
+        let output = Linear::init(width, outputs, rng, device);
+        Ok(Mlp { treatment, layers, output })
     }
 }
 
@@ -70,7 +63,6 @@ pub struct Mlp {
     treatment: Embedding,
     layers: Vec<Linear>,
     output: Linear,
-    degree: usize,
 }
 
 impl Network for Mlp {
@@ -83,25 +75,6 @@ impl Network for Mlp {
         for layer in &self.layers {
             h = linear_swish(h, layer);
         }
-        self.output.forward(self.with_powers(h, &input.t))
-    }
-}
-
-impl Mlp {
-    /// h beside h t_j and h t_j^2, up to the degree.
-    fn with_powers(&self, h: Tensor<2>, t: &Tensor<2>) -> Tensor<2> {
-        if self.degree == 0 {
-            return h;
-        }
-        let mut parts = vec![h.clone()];
-        for j in 0..t.dims()[1] {
-            let t = t.clone().narrow(1, j, 1);
-            let mut power = h.clone();
-            for _ in 0..self.degree {
-                power = power * t.clone();
-                parts.push(power.clone());
-            }
-        }
-        Tensor::cat(parts, 1)
+        self.output.forward(h)
     }
 }

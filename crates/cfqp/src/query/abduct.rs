@@ -67,6 +67,7 @@ pub(crate) fn abduct(mixture: &Mixture, question: &Question<'_>, device: &Device
     let (y, t, kept) = (batcher.outcomes(rows), batcher.treatments(rows), question.kept());
     let (d, classes) = (batcher.scaler.y.each(), mixture.classes());
     let mut nll = vec![0.0; n * classes];
+    let priors: Vec<Vec<f32>> = rows.iter().map(|&row| mixture.prior.log(batcher, row)).collect();
     let mut answers = Vec::with_capacity(classes);
     for k in 0..classes {
         let seen = question.log_variance(mixture, k, &t);
@@ -78,7 +79,7 @@ pub(crate) fn abduct(mixture: &Mixture, question: &Question<'_>, device: &Device
             let own = i * d..(i + 1) * d;
             let mask = batcher.data.y().mask_row(row);
             let fit = gaussian_nll(&y[own.clone()], &average[own.clone()], &seen[own], mask);
-            nll[i * classes + k] = fit - f64::from(mixture.prior.log(batcher, row)[k]);
+            nll[i * classes + k] = fit - f64::from(priors[i][k]);
         }
         answers.push(class_answer(
             mixture,
