@@ -38,6 +38,8 @@ mod data;
 mod em;
 mod error;
 mod eval;
+#[doc(hidden)]
+pub mod measure;
 mod models;
 mod nn;
 mod query;

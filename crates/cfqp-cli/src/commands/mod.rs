@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod bench;
 mod demo;
 mod evaluate;
 mod fit;
@@ -24,6 +25,7 @@ pub enum Command {
     Query(query::QueryArgs),
     Evaluate(evaluate::EvaluateArgs),
     Model(model::ModelArgs),
+    Bench(bench::BenchArgs),
 }
 
 /// Do what the command line says.
@@ -35,6 +37,7 @@ pub fn run(cli: &Cli) -> Result<Output> {
         Command::Query(args) => query::run(args),
         Command::Evaluate(args) => evaluate::run(args),
         Command::Model(args) => model::run(args),
+        Command::Bench(args) => bench::run(args, &cli.show),
     }
 }
 

@@ -96,6 +96,13 @@ impl Batcher<'_> {
         gather(self.data.y(), &self.scaler.y, rows)
     }
 
+    /// How many elements of the outcomes of `rows` were observed.
+    pub fn observed(&self, rows: &[usize]) -> usize {
+        let units = self.data.y();
+        let seen = |&row: &usize| units.mask_row(row).map_or(units.each(), |mask| mask.iter().filter(|m| **m).count());
+        rows.iter().map(seen).sum()
+    }
+
     /// Standardised outcomes of `rows`, as tensors.
     pub fn target(&self, rows: &[usize], device: &Device) -> Target {
         let shape = [rows.len(), self.scaler.y.each()];

@@ -57,6 +57,7 @@ impl<'a> Context<'a> {
             valid: &self.split.valid,
             told: Told::Nothing,
             device: self.device,
+            alone: true,
         }
     }
 
@@ -135,11 +136,7 @@ pub(crate) fn single(context: &Context<'_>, base: &BaseConfig) -> Result<Trained
             train(net, &task, &schedule, &mut rng, context.monitor)
         })
     };
-    match base {
-        // every operation of a U-Net is cut into the same parts whatever the threads
-        BaseConfig::Unet(_) => context.pool.alone(work),
-        _ => context.pool.one(work),
-    }
+    context.pool.alone(work)
 }
 
 /// All attempts at `classes` classes, the best first.

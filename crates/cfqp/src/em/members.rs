@@ -113,8 +113,7 @@ fn train_all(
         let schedule = schedule(context, base, rows.len(), setting.effort);
         let title = if stage == "choose" { "how hard to train" } else { "ensemble" };
         context.monitor.stage(title, schedule.epochs);
-        let task =
-            Task { batcher: context.batcher(), train: &rows, valid: &valid, told, device: context.device };
+        let task = Task { train: &rows, valid: &valid, told, alone: false, ..context.task() };
         let key = [&name[..], &[if shared { "shared" } else { "own" }]].concat().join(" ");
         let trained = context.trained(&key, base, if shared { classes } else { 0 }, || {
             let mut rng = stream(context.config.seed, &[&name[..], &["train"]].concat());

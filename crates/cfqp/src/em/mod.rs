@@ -28,13 +28,14 @@ pub use cluster::{Choice, Clusters, GaussianMixture, GaussianMixtureFit, KMeans,
 pub(crate) use components::{BATCH, Components};
 pub use fit::fit;
 pub use fitted::{FitReport, Fitted, StartReport, Tried};
-pub(crate) use mixture::{Mixture, gaussian_nll, log_sum_exp, spread};
+pub(crate) use mixture::{Mixture, around, gaussian_nll, log_sum_exp, spread};
 pub(crate) use pool::Pool;
 pub use prior::Prior;
 pub use resources::{DeviceKind, Resources};
 pub use scales::Scales;
 pub use support::Support;
 pub use trainer::Schedule;
+pub(crate) use trainer::Trainer;
 
 /// Hears how a fit goes on, and may ask it to stop. Called from several threads.
 pub trait Monitor: Sync {

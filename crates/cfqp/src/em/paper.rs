@@ -92,7 +92,7 @@ fn first_stage(context: &Context<'_>, base: &BaseConfig, schedule: &Schedule) ->
             train(net, &task, schedule, &mut rng, context.monitor)
         })
     };
-    Ok(context.pool.one(work)?.net)
+    Ok(context.pool.alone(work)?.net)
 }
 
 fn groups(context: &Context<'_>, residuals: &[f32], classes: usize) -> Result<Vec<usize>> {

@@ -58,11 +58,6 @@ impl Pool {
         self.all.install(run)
     }
 
-    /// One job on one thread.
-    pub fn one<R: Send>(&self, run: impl FnOnce() -> R + Send) -> R {
-        self.workers[0].install(run)
-    }
-
     /// As [`map`](Self::map), for jobs that can fail: the first error in the order of the jobs.
     pub fn try_map<J: Send, R: Send>(
         &self,

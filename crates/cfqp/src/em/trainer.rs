@@ -1,17 +1,20 @@
 //! One network and its optimiser, trained by mean squared error.
 
+use std::ops::Range;
+
 use burn::module::Module;
-use burn::optim::{GradientsParams, ModuleOptimizer};
+use burn::optim::{GradientsAccumulator, GradientsParams, ModuleOptimizer};
 use burn::tensor::{Device, Tensor};
 use rand::Rng as _;
 use rand::seq::SliceRandom;
+use rayon::iter::{IndexedParallelIterator as _, IntoParallelIterator as _, ParallelIterator as _};
 use serde::{Deserialize, Serialize};
 
 use super::Monitor;
 use crate::data::{Batcher, Target, Told};
 use crate::models::ridge::{PENALTIES, Solution, ridge};
-use crate::models::{LinearMap, Net, Network};
-use crate::nn::{Adam, tensor};
+use crate::models::{Input, LinearMap, Net, Network};
+use crate::nn::{Adam, squared_error, tensor};
 use crate::{Error, Result, Rng};
 
 /// How a network is trained.
@@ -44,18 +47,29 @@ impl Schedule {
     }
 }
 
+/// Fewest units of a shard: with fewer, matrix products are too thin.
+const SHARD: usize = 64;
+
 /// A network in training.
 pub(crate) struct Trainer {
     net: Option<Net>,
     optimizer: ModuleOptimizer,
     device: Device,
+    shard: usize,
 }
 
 impl Trainer {
     /// Continue from `net`, on `device`.
     pub fn new(net: Net, device: &Device, weight_decay: f64) -> Self {
         let adam = Adam { weight_decay, ..Adam::default() };
-        Self { net: Some(net.train()), optimizer: adam.init(), device: device.clone().autodiff() }
+        let device = device.clone().autodiff();
+        Self { net: Some(net.train()), optimizer: adam.init(), device, shard: usize::MAX }
+    }
+
+    /// A batch is cut into shards, each with gradients of its own, added up in their order: the threads of the current
+    /// pool meet once a step, not once an operation. The cut depends on the batch alone, so the bits do too.
+    pub fn sharded(self) -> Self {
+        Self { shard: SHARD, ..self }
     }
 
     /// One pass over `rows` in random order; the mean loss of its steps.
@@ -68,27 +82,42 @@ impl Trainer {
         rate: impl Fn(f64) -> f64,
         rng: &mut Rng,
     ) -> f64 {
+        let device = self.device.clone();
         let mut order = rows.to_vec();
         order.shuffle(rng);
         let (mut sum, steps) = (0.0, order.len().div_ceil(batch));
         for (step, rows) in order.chunks(batch).enumerate() {
             let rate = rate(step as f64 / steps as f64);
-            let mut input = batcher.input(rows, told, &self.device);
-            input.dropout = Some(rng.next_u64());
-            let output = self.current().forward(&input);
-            let loss = mean_square(output, &batcher.target(rows, &self.device));
-            sum += f64::from(loss.clone().into_scalar::<f32>()) * rows.len() as f64;
-            self.descend(loss, rate);
+            let dropout = rng.next_u64();
+            let loss = self.step(rows.len(), batcher.observed(rows), rate, |shard| {
+                let rows = &rows[shard.clone()];
+                let mut input = batcher.input(rows, told, &device);
+                input.dropout = Some(dropout.wrapping_add(shard.start as u64));
+                (input, batcher.target(rows, &device))
+            });
+            sum += loss * rows.len() as f64;
         }
         sum / order.len() as f64
     }
 
-    fn descend(&mut self, loss: Tensor<1>, rate: f64) {
+    /// One step on a batch of `units` with so many observed elements, of which `gather` puts a range together; the
+    /// loss before it.
+    fn step(
+        &mut self,
+        units: usize,
+        observed: usize,
+        rate: f64,
+        gather: impl Fn(Range<usize>) -> (Input, Target) + Sync,
+    ) -> f64 {
         let net = self.net.take().expect("a trainer has its network between steps");
-        let gradients = GradientsParams::from_grads(loss.backward(), &net);
-        drop(loss);
+        let shards = (units / self.shard).max(1);
+        let (loss, gradients) = match shards {
+            1 => learn(&net, gather(0..units), observed),
+            _ => learn_sharded(&net, units, shards, observed, gather),
+        };
         // the optimiser works in place as long as nobody else holds the parameters
         self.net = Some(self.optimizer.step(rate, net, gradients));
+        loss
     }
 
     /// The network as it is now, for prediction.
@@ -101,16 +130,43 @@ impl Trainer {
     }
 }
 
-/// Mean over units and observed elements of (output - y)^2.
-fn mean_square(output: Tensor<2>, target: &Target) -> Tensor<1> {
-    let difference = output - target.y.clone();
-    match &target.observed {
-        None => difference.square().mean(),
-        Some(observed) => {
-            let count = observed.clone().sum().clamp_min(1.0);
-            (difference * observed.clone()).square().sum() / count
-        }
+/// The loss of a batch, or its part in that of `observed` elements, and its gradients.
+fn learn(net: &Net, (input, target): (Input, Target), observed: usize) -> (f64, GradientsParams) {
+    let loss = mean_square(net.forward(&input), target, observed);
+    let value = f64::from(loss.clone().into_scalar::<f32>());
+    (value, GradientsParams::from_grads(loss.backward(), net))
+}
+
+/// The same, shard by shard.
+fn learn_sharded(
+    net: &Net,
+    units: usize,
+    shards: usize,
+    observed: usize,
+    gather: impl Fn(Range<usize>) -> (Input, Target) + Sync,
+) -> (f64, GradientsParams) {
+    let each = units.div_ceil(shards);
+    let learn = |i: usize| {
+        // leaves of its own: shards of one graph would wait for each other
+        learn(&net.valid().train(), gather(i * each..units.min((i + 1) * each)), observed)
+    };
+    let learned: Vec<_> = (0..shards).into_par_iter().with_max_len(1).map(learn).collect();
+    let (mut total, mut gradients) = (0.0, GradientsAccumulator::new());
+    for (loss, shard) in learned {
+        total += loss;
+        gradients.accumulate(net, shard);
     }
+    (total, gradients.grads())
+}
+
+/// Sum over units and observed elements of (output - y)^2, by so many of them.
+fn mean_square(output: Tensor<2>, target: Target, observed: usize) -> Tensor<1> {
+    // y is zero where it was not observed
+    let output = match target.observed {
+        None => output,
+        Some(observed) => output * observed,
+    };
+    squared_error(output, target.y, observed.max(1) as f64)
 }
 
 /// The mean squared error of `net` on `rows`.
@@ -123,7 +179,7 @@ pub(crate) fn validate(
 ) -> f64 {
     let part = |rows: &[usize]| {
         let output = net.forward(&batcher.input(rows, told, device));
-        let loss = mean_square(output, &batcher.target(rows, device));
+        let loss = mean_square(output, batcher.target(rows, device), batcher.observed(rows));
         f64::from(loss.into_scalar::<f32>()) * rows.len() as f64
     };
     rows.chunks(512).map(part).sum::<f64>() / rows.len() as f64
@@ -146,6 +202,8 @@ pub(crate) struct Task<'a> {
     pub valid: &'a [usize],
     pub told: Told<'a>,
     pub device: &'a Device,
+    /// Whether this is the only network in training, and so has all threads.
+    pub alone: bool,
 }
 
 /// Train `net` to the best validation loss that `schedule` reaches; a linear map is solved for at once.
@@ -159,7 +217,8 @@ pub(crate) fn train(
     if let Net::Linear(map) = net {
         return Ok(solve(map, task));
     }
-    let mut trainer = Trainer::new(net, task.device, schedule.weight_decay);
+    let trainer = Trainer::new(net, task.device, schedule.weight_decay);
+    let mut trainer = if task.alone { trainer.sharded() } else { trainer };
     let mut best = Trained { net: trainer.net(), loss: f64::INFINITY, epochs: 0 };
     for epoch in 0..schedule.epochs {
         if monitor.stopped() {

@@ -11,7 +11,9 @@ use burn::backend::{Autodiff, Dispatch, Flex, backend_extension, tensor::FloatTe
 use burn::tensor::{Device, Tensor};
 
 use super::Window;
-use backward::{BlockBackward, BlockState, LinearBackward, LinearState, OutBackward, OutState};
+use backward::{
+    BlockBackward, BlockState, ErrorBackward, ErrorState, LinearBackward, LinearState, OutBackward, OutState,
+};
 pub(super) use slices::recycle;
 
 /// Whether the fused operations work on tensors of this device.
@@ -19,13 +21,13 @@ pub(crate) fn available(device: &Device) -> bool {
     *device == Device::flex()
 }
 
-/// swish(x W + b)
+/// x W + b, or swish of it
 ///
 /// # Shapes
 /// x `[n, inputs]`, weight `[inputs, outputs]`, bias `[outputs]`, to `[n, outputs]`
-pub(crate) fn linear_swish(x: Tensor<2>, weight: Tensor<2>, bias: Tensor<1>) -> Tensor<2> {
+pub(crate) fn linear(x: Tensor<2>, weight: Tensor<2>, bias: Tensor<1>, swish: bool) -> Tensor<2> {
     let [x, weight, bias] = [x.into_dispatch(), weight.into_dispatch(), bias.into_dispatch()];
-    Tensor::from_dispatch(Dispatch::linear_swish(x, weight, bias))
+    Tensor::from_dispatch(Dispatch::linear(x, weight, bias, swish))
 }
 
 /// The parameters of a block.
@@ -87,6 +89,14 @@ pub(crate) fn conv_out(
     Tensor::from_dispatch(Dispatch::conv_out(x, skip, weight.into_dispatch(), bias.into_dispatch(), window))
 }
 
+/// scale * sum of (output - y)^2
+///
+/// # Shapes
+/// output and y `[n, elements]`, to `[1]`
+pub(crate) fn squared_error(output: Tensor<2>, y: Tensor<2>, scale: f32) -> Tensor<1> {
+    Tensor::from_dispatch(Dispatch::squared_error(output.into_dispatch(), y.into_dispatch(), scale))
+}
+
 /// A second input without channels.
 fn nothing_beside(x: &Tensor<3>) -> Tensor<3> {
     let [n, sites, _] = x.dims();
@@ -96,11 +106,12 @@ fn nothing_beside(x: &Tensor<3>) -> Tensor<3> {
 /// The operations, on any backend that has them.
 #[backend_extension(Autodiff, Flex)]
 pub trait FusedOps: burn::backend::Backend {
-    /// See [`linear_swish`].
-    fn linear_swish(
+    /// See [`linear`].
+    fn linear(
         x: FloatTensor<Self>,
         weight: FloatTensor<Self>,
         bias: FloatTensor<Self>,
+        swish: bool,
     ) -> FloatTensor<Self>;
 
     /// See [`conv_block`].
@@ -122,17 +133,21 @@ pub trait FusedOps: burn::backend::Backend {
         bias: FloatTensor<Self>,
         window: Window,
     ) -> FloatTensor<Self>;
+
+    /// See [`squared_error`].
+    fn squared_error(output: FloatTensor<Self>, y: FloatTensor<Self>, scale: f32) -> FloatTensor<Self>;
 }
 
 // ---- the backends ----
 
 impl FusedOps for Flex {
-    fn linear_swish(
+    fn linear(
         x: FloatTensor<Self>,
         weight: FloatTensor<Self>,
         bias: FloatTensor<Self>,
+        swish: bool,
     ) -> FloatTensor<Self> {
-        let (y, state) = LinearState::forward(&x, &weight, &bias);
+        let (y, state) = LinearState::forward(&x, &weight, &bias, swish);
         drop(x);
         recycle([state.x]);
         y
@@ -165,16 +180,21 @@ impl FusedOps for Flex {
         recycle(state.x);
         y
     }
+
+    fn squared_error(output: FloatTensor<Self>, y: FloatTensor<Self>, scale: f32) -> FloatTensor<Self> {
+        ErrorState::new(output, y, scale).forward()
+    }
 }
 
 impl<C: CheckpointStrategy> FusedOps for Autodiff<Flex, C> {
-    fn linear_swish(
+    fn linear(
         x: FloatTensor<Self>,
         weight: FloatTensor<Self>,
         bias: FloatTensor<Self>,
+        swish: bool,
     ) -> FloatTensor<Self> {
         let [(x, nx), (weight, nw), (bias, nb)] = [x, weight, bias].map(|tensor| tensor.into_parts());
-        let (y, state) = LinearState::forward(&x, &weight, &bias);
+        let (y, state) = LinearState::forward(&x, &weight, &bias, swish);
         match LinearBackward.prepare::<C>([nx, nw, nb]).compute_bound().stateful() {
             OpsKind::Tracked(prepared) => prepared.finish(state, y),
             OpsKind::UnTracked(prepared) => prepared.finish(y),
@@ -216,6 +236,16 @@ impl<C: CheckpointStrategy> FusedOps for Autodiff<Flex, C> {
         match OutBackward.prepare::<C>([n0, n1, n2, n3]).compute_bound().stateful() {
             OpsKind::Tracked(prepared) => prepared.finish(state, y),
             OpsKind::UnTracked(prepared) => prepared.finish(y),
+        }
+    }
+
+    fn squared_error(output: FloatTensor<Self>, y: FloatTensor<Self>, scale: f32) -> FloatTensor<Self> {
+        let ((output, node), (y, _)) = (output.into_parts(), y.into_parts());
+        let state = ErrorState::new(output, y, scale);
+        let error = state.forward();
+        match ErrorBackward.prepare::<C>([node]).compute_bound().stateful() {
+            OpsKind::Tracked(prepared) => prepared.finish(state, error),
+            OpsKind::UnTracked(prepared) => prepared.finish(error),
         }
     }
 }

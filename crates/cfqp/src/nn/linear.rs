@@ -31,6 +31,15 @@ impl Linear {
     /// # Shapes
     /// `[n, inputs]` to `[n, outputs]`
     pub fn forward(&self, x: Tensor<2>) -> Tensor<2> {
+        if fused::available(&x.device()) {
+            fused::linear(x, self.weight.val(), self.bias.val(), false)
+        } else {
+            self.composed(x)
+        }
+    }
+
+    /// The definition, and what other devices do.
+    fn composed(&self, x: Tensor<2>) -> Tensor<2> {
         x.matmul(self.weight.val()) + self.bias.val().unsqueeze()
     }
 }
@@ -41,9 +50,9 @@ impl Linear {
 /// `[n, inputs]` to `[n, outputs]`
 pub fn linear_swish(x: Tensor<2>, linear: &Linear) -> Tensor<2> {
     if fused::available(&x.device()) {
-        fused::linear_swish(x, linear.weight.val(), linear.bias.val())
+        fused::linear(x, linear.weight.val(), linear.bias.val(), true)
     } else {
-        swish(linear.forward(x))
+        swish(linear.composed(x))
     }
 }
 
@@ -54,7 +63,7 @@ mod tests {
     use crate::stream;
 
     #[test]
-    fn linear_swish_is_its_composition() {
+    fn the_fused_maps_are_their_compositions() {
         let device = Device::flex().autodiff();
         for (n, inputs, outputs) in [(1, 3, 2), (7, 4, 33), (64, 20, 16)] {
             let linear = Linear::init(inputs, outputs, &mut stream(1, &["linear"]), &device);
@@ -64,7 +73,8 @@ mod tests {
                     grads.of(&x).of(&linear.weight.val()).of(&linear.bias.val());
                 })
             };
-            assert_near(&run(linear_swish), &run(|x, linear| swish(linear.forward(x))), 1e-5);
+            assert_near(&run(linear_swish), &run(|x, linear| swish(linear.composed(x))), 1e-5);
+            assert_near(&run(|x, linear| linear.forward(x)), &run(|x, linear| linear.composed(x)), 1e-5);
         }
     }
 }

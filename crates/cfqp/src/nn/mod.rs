@@ -14,6 +14,7 @@ mod fused;
 mod kernels;
 mod layer_norm;
 mod linear;
+mod loss;
 mod norm;
 mod relu;
 mod simd;
@@ -33,6 +34,7 @@ pub use weights::{Weight, load_weights, save_weights};
 pub(crate) use attention::{Attention, Sequences};
 pub(crate) use dropout::Dropout;
 pub(crate) use layer_norm::LayerNorm;
+pub(crate) use loss::squared_error;
 pub(crate) use relu::linear_relu;
 
 use burn::tensor::{Tensor, TensorData, activation};

@@ -12,31 +12,33 @@ use burn_flex::FlexTensor;
 use super::BlockKind;
 use super::slices::{dims, like, recycle, slice, tensor};
 use crate::nn::Window;
-use crate::nn::kernels::{Block, Buffer, Convolution, LinearSwish, Out, Saved};
+use crate::nn::kernels::{
+    Affine, Block, Buffer, Convolution, Out, Saved, scaled_difference, sum_of_squares,
+};
 
-// ---- swish(x W + b) ----
+// ---- x W + b ----
 
-/// The inputs, contiguous, and z = x W + b.
+/// The inputs, contiguous, and z = x W + b where swish follows.
 #[derive(Clone, Debug)]
 pub(super) struct LinearState {
     pub x: FlexTensor,
     weight: FlexTensor,
     bias: FlexTensor,
     z: Arc<Buffer>,
+    swish: bool,
 }
 
 impl LinearState {
     /// The output, and what the backward pass needs.
-    pub fn forward(x: &FlexTensor, weight: &FlexTensor, bias: &FlexTensor) -> (FlexTensor, Self) {
+    pub fn forward(x: &FlexTensor, weight: &FlexTensor, bias: &FlexTensor, swish: bool) -> (FlexTensor, Self) {
         let (x, weight, bias) = (x.to_contiguous(), weight.to_contiguous(), bias.to_contiguous());
-        let linear = LinearSwish { weight: slice(&weight), bias: slice(&bias) };
-        let (y, z) = linear.forward(slice(&x));
+        let (y, z) = Affine { weight: slice(&weight), bias: slice(&bias), swish }.forward(slice(&x));
         let y = tensor(y, &[dims::<2>(&x)[0], dims::<1>(&bias)[0]]);
-        (y, Self { x, weight, bias, z: Arc::new(z) })
+        (y, Self { x, weight, bias, z: Arc::new(z), swish })
     }
 }
 
-/// Of swish(x W + b).
+/// Of x W + b, or of swish of it.
 #[derive(Debug)]
 pub(super) struct LinearBackward;
 
@@ -45,8 +47,8 @@ impl Backward<Flex, 3> for LinearBackward {
 
     fn backward(self, ops: Ops<LinearState, 3>, grads: &mut Gradients, _: &mut Checkpointer) {
         let dy = grads.consume::<Flex>(&ops.node).to_contiguous();
-        let LinearState { x, weight, bias, z } = &ops.state;
-        let linear = LinearSwish { weight: slice(weight), bias: slice(bias) };
+        let LinearState { x, weight, bias, z, swish } = &ops.state;
+        let linear = Affine { weight: slice(weight), bias: slice(bias), swish: *swish };
         let found = linear.backward(slice(x), z, slice(&dy), ops.parents[0].is_some());
         let found = [(found.x, x), (found.weight, weight), (found.bias, bias)];
         register(grads, ops.parents.map(|parent| parent.map(|node| node.id)), found);
@@ -203,5 +205,45 @@ impl Backward<Flex, 4> for OutBackward {
         register(grads, ops.parents.map(|parent| parent.map(|node| node.id)), found);
         let [x, skip] = ops.state.x;
         recycle([dy, x, skip]);
+    }
+}
+
+// ---- the loss ----
+
+/// Output and target, contiguous.
+#[derive(Clone, Debug)]
+pub(super) struct ErrorState {
+    output: FlexTensor,
+    y: FlexTensor,
+    scale: f32,
+}
+
+impl ErrorState {
+    pub fn new(output: FlexTensor, y: FlexTensor, scale: f32) -> Self {
+        Self { output: output.to_contiguous(), y: y.to_contiguous(), scale }
+    }
+
+    /// The loss.
+    pub fn forward(&self) -> FlexTensor {
+        let error = sum_of_squares(slice(&self.output), slice(&self.y));
+        tensor(vec![self.scale * error].into(), &[1])
+    }
+}
+
+/// Of scale * sum of (output - y)^2, by the output: the target is no parameter.
+#[derive(Debug)]
+pub(super) struct ErrorBackward;
+
+impl Backward<Flex, 1> for ErrorBackward {
+    type State = ErrorState;
+
+    fn backward(self, ops: Ops<ErrorState, 1>, grads: &mut Gradients, _: &mut Checkpointer) {
+        let dy = grads.consume::<Flex>(&ops.node).to_contiguous();
+        let ErrorState { output, y, scale } = ops.state;
+        if let [Some(parent)] = ops.parents {
+            let values = scaled_difference(2.0 * scale * slice(&dy)[0], slice(&output), slice(&y));
+            grads.register::<Flex>(parent.id, like(values, &output));
+        }
+        recycle([output, y]);
     }
 }

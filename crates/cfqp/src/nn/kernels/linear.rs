@@ -1,4 +1,4 @@
-//! y = swish(x W + b)
+//! y = x W + b, or swish of it
 
 use super::buffer::{Buffer, buffer};
 use super::matrix::{Matrix, product};
@@ -7,11 +7,13 @@ use super::vectorised::{sigmoid, swish_slope};
 
 /// The parameters.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct LinearSwish<'a> {
+pub(crate) struct Affine<'a> {
     /// `[inputs, outputs]`
     pub weight: &'a [f32],
     /// `[outputs]`
     pub bias: &'a [f32],
+    /// Whether swish follows.
+    pub swish: bool,
 }
 
 /// The gradients, each the shape of what it is the gradient of; `x` is empty if not wanted.
@@ -62,24 +64,48 @@ fn swish_backward_row(z: &[f32], dy: &[f32], dz: &mut [f32], dbias: &mut [f32]) 
     }
 }
 
-impl LinearSwish<'_> {
+vectorised! {
+    /// y += bias
+    fn add_bias(bias: &[f32], y: &mut [f32]) {
+        for y in y.chunks_exact_mut(bias.len()) {
+            y.iter_mut().zip(bias).for_each(|(y, bias)| *y += bias);
+        }
+    }
+}
+
+vectorised! {
+    /// dbias += dy
+    fn add_rows(dy: &[f32], dbias: &mut [f32]) {
+        for dy in dy.chunks_exact(dbias.len()) {
+            dbias.iter_mut().zip(dy).for_each(|(dbias, dy)| *dbias += dy);
+        }
+    }
+}
+
+impl Affine<'_> {
     fn inputs(&self) -> usize {
         self.weight.len() / self.bias.len()
     }
 
-    /// y, and z = x W + b, which the backward pass needs.
+    /// y, and z = x W + b, which the backward pass needs where swish follows; else it is empty.
     ///
     /// # Shapes
     /// `[n, inputs]` to `[n, outputs]` each
     pub fn forward(&self, x: &[f32]) -> (Buffer, Buffer) {
         let (inputs, outputs) = (self.inputs(), self.bias.len());
         let n = x.len() / inputs;
-        let (mut y, mut z) = (buffer(n * outputs), buffer(n * outputs));
+        let (mut y, mut z) = (buffer(n * outputs), buffer(if self.swish { n * outputs } else { 0 }));
         let parts = Parts::of(n, self.weight.len());
         let work = parts.cut(x).zip(parts.cut_mut(&mut y)).zip(parts.cut_mut(&mut z));
+        let weight = Matrix::new(self.weight, outputs);
         run(work.collect(), |((x, y), z)| {
-            product(Matrix::new(x, inputs), Matrix::new(self.weight, outputs), z, false);
-            bias_swish(self.bias, z, y);
+            if self.swish {
+                product(Matrix::new(x, inputs), weight, z, false);
+                bias_swish(self.bias, z, y);
+            } else {
+                product(Matrix::new(x, inputs), weight, y, false);
+                add_bias(self.bias, y);
+            }
         });
         (y, z)
     }
@@ -94,8 +120,14 @@ impl LinearSwish<'_> {
         let sums = run(work.collect(), |(((x, z), dy), dx)| {
             let (mut dz, mut dw, mut db) =
                 (buffer(z.len()), buffer(self.weight.len()), Buffer::from(vec![0.0; outputs]));
-            swish_backward(z, dy, &mut dz, &mut db);
-            let dz = Matrix::new(&dz, outputs);
+            let dz = if self.swish {
+                swish_backward(z, dy, &mut dz, &mut db);
+                &dz[..]
+            } else {
+                add_rows(dy, &mut db);
+                dy
+            };
+            let dz = Matrix::new(dz, outputs);
             product(Matrix::new(x, inputs).transposed(), dz, &mut dw, false);
             if wants_x {
                 product(dz, Matrix::new(self.weight, outputs).transposed(), dx, false);

@@ -1,0 +1,180 @@
+//! The work that `cfqp bench` measures, in pieces that can be run again and again.
+//!
+//! Not part of the interface: benchmarks need to get at a training step or an E step alone, which nobody else does.
+
+use burn::tensor::Device;
+use rand::RngExt as _;
+
+use crate::data::{Batcher, Dataset, Scaler, Told, Units};
+use crate::em::{Components, Mixture, Pool, Trainer, around};
+use crate::models::{BaseConfig, Net, Shapes, TransformerConfig, UnetConfig};
+use crate::nn::TreatmentEmbeddingConfig;
+use crate::{MlpConfig, Result, Rng, stream};
+
+/// A network on random data of the paper's shapes.
+#[derive(Clone, Debug)]
+pub struct Workload {
+    /// What it is called, here and by the peers.
+    pub name: &'static str,
+    /// The network.
+    pub base: BaseConfig,
+    /// Shape of x.
+    pub x: Vec<usize>,
+    /// Shape of y.
+    pub y: Vec<usize>,
+}
+
+impl Workload {
+    /// The four networks, with the paper's treatment embedding where it has one.
+    pub fn all() -> Vec<Self> {
+        let treatment = TreatmentEmbeddingConfig::PAPER;
+        let unet = || BaseConfig::Unet(UnetConfig { treatment, ..UnetConfig::default() });
+        let transformer =
+            || BaseConfig::Transformer(TransformerConfig { treatment, ..TransformerConfig::default() });
+        let series = || vec![2, 20];
+        let of = |name, base, x, y| Self { name, base, x, y };
+        vec![
+            of("mlp", BaseConfig::Mlp(MlpConfig::default()), series(), series()),
+            of("unet-1d", unet(), series(), series()),
+            of("unet-2d", unet(), vec![1, 28, 28], vec![3, 28, 28]),
+            of("transformer", transformer(), series(), series()),
+        ]
+    }
+
+    fn shapes(&self) -> Shapes {
+        Shapes { x: self.x.clone(), t: 1, y: self.y.clone(), missing: false, classes: 0 }
+    }
+
+    /// `n` random units.
+    pub fn data(&self, n: usize) -> Result<Dataset> {
+        let mut rng = stream(2, &["measure", self.name]);
+        let mut units = |name: &str, shape: &[usize]| {
+            let count = n * shape.iter().product::<usize>();
+            Units::new(name, shape.to_vec(), (0..count).map(|_| rng.random_range(-1.7..1.7)).collect())
+        };
+        Dataset::new(units("x", &self.x)?, units("t", &[1])?, units("y", &self.y)?)
+    }
+}
+
+/// A table of ten covariates, one treatment and one outcome, with two classes that respond in opposite ways.
+pub fn table(n: usize, seed: u64) -> Result<Dataset> {
+    let mut rng = stream(seed, &["measure", "table"]);
+    let (mut x, mut t, mut y) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..n {
+        let row: [f32; 10] = std::array::from_fn(|_| rng.random_range(-1.0..1.0));
+        let (dose, sign) = (rng.random_range(0.0..1.0), if rng.random::<bool>() { 1.0 } else { -1.0 });
+        y.push(row[0] + (2.0 * row[1]).sin() + sign * dose * (2.0 + row[2]) + rng.random_range(-0.1..0.1));
+        x.extend(row);
+        t.push(dose);
+    }
+    Dataset::new(Units::new("x", vec![10], x)?, Units::new("t", vec![1], t)?, Units::new("y", vec![1], y)?)
+}
+
+/// Forward, backward and Adam on one batch, again and again.
+pub struct TrainingStep {
+    trainer: Trainer,
+    data: Dataset,
+    scaler: Scaler,
+    pool: Pool,
+}
+
+impl TrainingStep {
+    /// A fresh network and a batch for it.
+    pub fn new(workload: &Workload, batch: usize, threads: usize) -> Result<Self> {
+        let device = Device::flex();
+        let net = workload.base.init(&workload.shapes(), &mut stream(1, &["measure"]), &device)?;
+        let data = workload.data(batch)?;
+        let scaler = Scaler::fit(&data.all(), false);
+        Ok(Self { trainer: Trainer::new(net, &device, 0.0).sharded(), data, scaler, pool: Pool::new(threads)? })
+    }
+
+    /// So many steps on all threads; the last loss, and the seconds of each.
+    pub fn run(&mut self, steps: usize) -> (f64, Vec<f64>) {
+        let Self { trainer, data, scaler, pool } = self;
+        let batcher = Batcher { data, scaler, missing: false };
+        let rows: Vec<usize> = (0..data.len()).collect();
+        pool.alone(|| {
+            let (mut loss, mut seconds, mut rng) = (0.0, Vec::with_capacity(steps), stream(4, &["measure"]));
+            for _ in 0..steps {
+                let clock = std::time::Instant::now();
+                loss = trainer.epoch(&batcher, &rows, Told::Nothing, rows.len(), |_| 1e-3, &mut rng);
+                seconds.push(clock.elapsed().as_secs_f64());
+            }
+            (loss, seconds)
+        })
+    }
+}
+
+/// EM with a network per class on random units, a step at a time.
+pub struct Em {
+    data: Dataset,
+    scaler: Scaler,
+    rows: Vec<usize>,
+    labels: Vec<usize>,
+    learners: Vec<(Trainer, Rng)>,
+    batch: usize,
+    pool: Pool,
+}
+
+impl Em {
+    /// `classes` networks and `n` units, dealt out to them in turn.
+    pub fn new(workload: &Workload, n: usize, classes: usize, batch: usize, threads: usize) -> Result<Self> {
+        Self::on(workload, workload.data(n)?, classes, batch, threads)
+    }
+
+    /// As [`new`](Self::new), on `data`.
+    pub fn on(
+        workload: &Workload,
+        data: Dataset,
+        classes: usize,
+        batch: usize,
+        threads: usize,
+    ) -> Result<Self> {
+        let device = Device::flex();
+        let net = workload.base.init(&workload.shapes(), &mut stream(1, &["measure"]), &device)?;
+        let learner = |k: usize| {
+            let trainer = Trainer::new(net.clone(), &device, 0.0);
+            let trainer = if classes == 1 { trainer.sharded() } else { trainer };
+            (trainer, stream(3, &["measure", &k.to_string()]))
+        };
+        let rows: Vec<usize> = (0..data.len()).collect();
+        Ok(Self {
+            scaler: Scaler::fit(&data.all(), false),
+            labels: rows.iter().map(|row| row % classes).collect(),
+            rows,
+            data,
+            learners: (0..classes).map(learner).collect(),
+            batch,
+            pool: Pool::new(threads)?,
+        })
+    }
+
+    /// One epoch: every network learns from the units of its class.
+    pub fn m_step(&mut self) {
+        let batcher = Batcher { data: &self.data, scaler: &self.scaler, missing: false };
+        let (rows, labels, batch) = (&self.rows, &self.labels, self.batch);
+        let learners = std::mem::take(&mut self.learners);
+        let learn = |(k, (mut trainer, mut rng)): (usize, (Trainer, Rng))| {
+            let own: Vec<usize> = rows.iter().copied().filter(|&row| labels[row] == k).collect();
+            trainer.epoch(&batcher, &own, Told::Nothing, batch, |_| 1e-3, &mut rng);
+            (trainer, rng)
+        };
+        let jobs: Vec<_> = learners.into_iter().enumerate().collect();
+        self.learners = match jobs.len() {
+            1 => self.pool.alone(|| jobs.into_iter().map(learn).collect()),
+            _ => self.pool.map(jobs, learn),
+        };
+    }
+
+    /// The likelihood of every unit under every class; the most probable classes.
+    pub fn e_step(&self) -> Vec<usize> {
+        let batcher = Batcher { data: &self.data, scaler: &self.scaler, missing: false };
+        self.mixture(&batcher).joint_in(&batcher, &self.rows, &Device::flex(), &self.pool).labels()
+    }
+
+    fn mixture(&self, batcher: &Batcher<'_>) -> Mixture {
+        let nets: Vec<Net> = self.learners.iter().map(|(trainer, _)| trainer.net()).collect();
+        let components = Components { classes: nets.len(), nets };
+        around(components, batcher, &self.rows[..self.rows.len().min(64)], &Device::flex())
+    }
+}
