@@ -91,7 +91,7 @@ fn default_recipe(context: &Context<'_>) -> Result<Fitted> {
         notes: notes(&chosen, one_class_suffices),
         ..FitReport::default()
     };
-    Ok(finish(context, chosen.base, mixture, alternatives, report))
+    finish(context, chosen.base, mixture, alternatives, report)
 }
 
 /// What the ensemble came to.
@@ -246,7 +246,7 @@ pub(crate) fn finish(
     mixture: Mixture,
     alternatives: Vec<Mixture>,
     mut report: FitReport,
-) -> Fitted {
+) -> Result<Fitted> {
     let cases = cases(context, &mixture);
     let calibration = Calibration::fit(&cases, expected_spread(&base, members::counts(context, &base).1));
     let split = context.split;
@@ -264,15 +264,16 @@ pub(crate) fn finish(
         alternatives: alternatives.iter().map(Part::of).collect(),
         report,
     };
-    let support = Support::new(&context.batcher(), &split.train);
-    Fitted {
+    let mut rng = stream(context.config.seed, &["support"]);
+    let support = Support::new(&context.batcher(), &split.train, &mut rng)?;
+    Ok(Fitted {
         header,
         mixture,
         alternatives,
         support,
         device: context.device.clone(),
         threads: context.pool.threads(),
-    }
+    })
 }
 
 /// What the members' variance must be multiplied by to be that of their mean, before any data speak. Networks

@@ -79,7 +79,7 @@ pub(crate) fn paper_recipe(context: &Context<'_>) -> Result<Fitted> {
         effort: "paper".to_owned(),
         ..FitReport::default()
     };
-    Ok(finish(context, base, mixture, Vec::new(), report))
+    finish(context, base, mixture, Vec::new(), report)
 }
 
 fn first_stage(context: &Context<'_>, base: &BaseConfig, schedule: &Schedule) -> Result<Net> {

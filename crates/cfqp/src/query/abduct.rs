@@ -22,7 +22,26 @@ pub(crate) struct ClassAnswer {
     pub transport: Vec<f32>,
 }
 
-/// The answers of all classes and how probable each class is.
+impl ClassAnswer {
+    fn none(len: usize) -> Self {
+        let zeros = || vec![0.0; len];
+        Self { mean: zeros(), model: zeros(), noise: zeros(), transport: zeros() }
+    }
+
+    /// The same answers at their places among `n` units, zero elsewhere.
+    fn among(self, n: usize, places: &[usize], each: usize) -> Self {
+        let put = |values: Vec<f32>| {
+            let mut all = vec![0.0; n * each];
+            for (&place, row) in places.iter().zip(values.chunks_exact(each)) {
+                all[place * each..(place + 1) * each].copy_from_slice(row);
+            }
+            all
+        };
+        Self { mean: put(self.mean), model: put(self.model), noise: put(self.noise), transport: put(self.transport) }
+    }
+}
+
+/// The answers of all classes and how probable each class is; zero where a class is too improbable to ask.
 pub(crate) struct Abducted {
     /// `[n, classes]`
     pub posterior: Vec<f32>,
@@ -40,7 +59,31 @@ pub(crate) struct Question<'a> {
     pub rho: f32,
 }
 
+/// Some units of a question.
+struct Portion {
+    rows: Vec<usize>,
+    to: Vec<f32>,
+    from: Option<Vec<f32>>,
+}
+
+impl Portion {
+    /// As a question of its own.
+    fn question<'a>(&'a self, whole: &Question<'a>) -> Question<'a> {
+        Question { rows: &self.rows, to: &self.to, from: self.from.as_deref(), ..*whole }
+    }
+}
+
 impl Question<'_> {
+    /// The same question about the units at `places`.
+    fn of(&self, places: &[usize]) -> Portion {
+        let d_t = self.d_t();
+        Portion {
+            rows: places.iter().map(|&i| self.rows[i]).collect(),
+            to: pick(self.to, places, d_t),
+            from: self.from.map(|from| pick(from, places, d_t)),
+        }
+    }
+
     fn d_t(&self) -> usize {
         self.batcher.scaler.t.each()
     }
@@ -61,39 +104,68 @@ impl Question<'_> {
     }
 }
 
+/// Classes less probable than this are not asked: their answers could not be seen in the sum.
+pub(crate) const NEGLIGIBLE: f32 = 1e-6;
+
 /// Abduction, action, prediction.
 pub(crate) fn abduct(mixture: &Mixture, question: &Question<'_>, device: &Device) -> Abducted {
-    let (batcher, rows, n) = (&question.batcher, question.rows, question.rows.len());
-    let (y, t, kept) = (batcher.outcomes(rows), batcher.treatments(rows), question.kept());
-    let (d, classes) = (batcher.scaler.y.each(), mixture.classes());
-    let mut nll = vec![0.0; n * classes];
-    let priors: Vec<Vec<f32>> = rows.iter().map(|&row| mixture.prior.log(batcher, row)).collect();
-    let mut answers = Vec::with_capacity(classes);
-    for k in 0..classes {
-        let seen = question.log_variance(mixture, k, &t);
-        let factual: Vec<Vec<f32>> =
-            mixture.members.iter().map(|m| m.mean(k, batcher, rows, Some(&t), device)).collect();
-        let average: Vec<f32> =
-            (0..n * d).map(|i| factual.iter().map(|m| m[i]).sum::<f32>() / factual.len() as f32).collect();
-        for (i, &row) in rows.iter().enumerate() {
-            let own = i * d..(i + 1) * d;
-            let mask = batcher.data.y().mask_row(row);
-            let fit = gaussian_nll(&y[own.clone()], &average[own.clone()], &seen[own], mask);
-            nll[i * classes + k] = fit - f64::from(priors[i][k]);
+    let (batcher, rows, classes) = (&question.batcher, question.rows, mixture.classes());
+    let (y, t) = (batcher.outcomes(rows), batcher.treatments(rows));
+    let factual: Vec<Vec<Vec<f32>>> = (0..classes)
+        .map(|k| mixture.members.iter().map(|m| m.mean(k, batcher, rows, Some(&t), device)).collect())
+        .collect();
+    let seen: Vec<Vec<f32>> = (0..classes).map(|k| question.log_variance(mixture, k, &t)).collect();
+    let posterior = posterior(mixture, question, &y, &factual, &seen);
+    let kept = question.kept();
+    let answers = (0..classes).map(|k| {
+        let factual = Factual { y: &y, kept: &kept, seen: &seen[k], members: &factual[k] };
+        let asked: Vec<usize> =
+            (0..rows.len()).filter(|i| posterior[i * classes + k] >= NEGLIGIBLE).collect();
+        if asked.len() == rows.len() {
+            return class_answer(mixture, question, k, &factual, device);
         }
-        answers.push(class_answer(
-            mixture,
-            question,
-            k,
-            &Factual { y: &y, kept: &kept, seen: &seen, members: &factual },
-            device,
-        ));
-    }
-    let posterior = nll.chunks_exact(classes).flat_map(|row| {
-        let total = log_sum_exp(row);
-        row.iter().map(move |nll| (-nll - total).exp() as f32)
+        let part = question.of(&asked);
+        let (d, n) = (batcher.scaler.y.each(), rows.len());
+        let members: Vec<Vec<f32>> = factual.members.iter().map(|m| pick(m, &asked, d)).collect();
+        let [y, kept, seen] = [factual.y, factual.kept, factual.seen].map(|values| pick(values, &asked, d));
+        let own = Factual { y: &y, kept: &kept, seen: &seen, members: &members };
+        if asked.is_empty() {
+            return ClassAnswer::none(n * d);
+        }
+        class_answer(mixture, &part.question(question), k, &own, device).among(n, &asked, d)
     });
-    Abducted { posterior: posterior.collect(), classes: answers }
+    Abducted { classes: answers.collect(), posterior }
+}
+
+/// P(class | x, t, y), `[n, classes]`.
+fn posterior(
+    mixture: &Mixture,
+    question: &Question<'_>,
+    y: &[f32],
+    factual: &[Vec<Vec<f32>>],
+    seen: &[Vec<f32>],
+) -> Vec<f32> {
+    let (batcher, d) = (&question.batcher, question.batcher.scaler.y.each());
+    let share = 1.0 / mixture.members.len() as f32;
+    let mut out = Vec::with_capacity(question.rows.len() * factual.len());
+    let mut mean = vec![0.0; d];
+    for (i, &row) in question.rows.iter().enumerate() {
+        let (own, mask, prior) = (i * d..(i + 1) * d, batcher.data.y().mask_row(row), mixture.prior.log(batcher, row));
+        let nll = factual.iter().zip(seen).zip(prior).map(|((members, seen), prior)| {
+            mean.fill(0.0);
+            members.iter().for_each(|m| mean.iter_mut().zip(&m[own.clone()]).for_each(|(sum, m)| *sum += m * share));
+            gaussian_nll(&y[own.clone()], &mean, &seen[own.clone()], mask) - f64::from(prior)
+        });
+        let nll: Vec<f64> = nll.collect();
+        let total = log_sum_exp(&nll);
+        out.extend(nll.iter().map(|nll| (-nll - total).exp() as f32));
+    }
+    out
+}
+
+/// Rows `which` of an array of rows of `each`.
+fn pick(values: &[f32], which: &[usize], each: usize) -> Vec<f32> {
+    which.iter().flat_map(|&i| &values[i * each..(i + 1) * each]).copied().collect()
 }
 
 /// What was seen of a batch, and what class k's members make of it.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::abduct::{Abducted, Question, abduct};
+use super::abduct::{Abducted, NEGLIGIBLE, Question, abduct};
 use super::interval::{Part, interval};
 use crate::data::{Batcher, Dataset, Units};
 use crate::em::{BATCH, Fitted, Pool, normal_half_width};
@@ -211,7 +211,8 @@ impl Fitted {
         for i in 0..n * d {
             let posterior = &abducted.posterior[i / d * classes..][..classes];
             parts.clear();
-            parts.extend(abducted.classes.iter().zip(posterior).map(|(class, &weight)| {
+            let asked = abducted.classes.iter().zip(posterior).filter(|(_, weight)| **weight >= NEGLIGIBLE);
+            parts.extend(asked.map(|(class, &weight)| {
                 let (model, noise) = (f64::from(class.model[i]), f64::from(class.noise[i]));
                 // the share of the noise that is new makes the interval predictive, the rest is about the mean
                 let new = if noise > 0.0 { 1.0 - f64::from(ask.rho).powi(2) } else { 0.0 };
@@ -235,9 +236,9 @@ impl Fitted {
             let class = (0..classes).max_by(|&a, &b| posterior[a].total_cmp(&posterior[b])).unwrap_or(0);
             let terms = posterior.iter().filter(|p| **p > 0.0).map(|p| -p * p.ln());
             let entropy = if classes > 1 { terms.sum::<f32>() / (classes as f32).ln() } else { 0.0 };
-            let near = self.support.neighbours(&question.batcher, row);
+            let place = self.support.place(&question.batcher, row);
             let own = i * d_t..(i + 1) * d_t;
-            let held = |t: &[f32]| self.support.holds(&near, &t[own.clone()]);
+            let held = |t: &[f32]| self.support.holds(place, &t[own.clone()]);
             batch.diagnoses.push(Diagnosis {
                 class,
                 entropy: entropy.clamp(0.0, 1.0),

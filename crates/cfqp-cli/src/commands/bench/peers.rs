@@ -3,12 +3,16 @@
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::error::{Failure, Result};
 
 const SCRIPT: &str = include_str!("../../../../../benches/peers/peer.py");
+
+/// A peer's threads go on spinning for a while after their work, on cores that are ours next.
+const SETTLE: Duration = Duration::from_millis(400);
 
 /// A Python that has PyTorch, scikit-learn or both.
 pub struct Peers {
@@ -51,6 +55,7 @@ impl Peers {
             eprintln!("no peer for `{request}`: {error}");
         }
         self.versions.extend(answer["version"].as_str().map(String::from));
+        std::thread::sleep(SETTLE);
         Ok(answer[field].as_f64())
     }
 

@@ -12,9 +12,10 @@ pub fn run(bench: &mut Bench) -> Result<Vec<Row>> {
     for workload in Workload::all() {
         let steps = match workload.name {
             _ if bench.quick => 1,
-            "mlp" => 60,
+            "mlp" => 200,
             "unet-2d" => 4,
-            _ => 20,
+            "unet-1d" => 40,
+            _ => 6,
         };
         let mut step = TrainingStep::new(&workload, BATCH, bench.threads)?;
         let mut rounds = Vec::new();
