@@ -9,8 +9,8 @@ use std::sync::{LazyLock, Mutex, MutexGuard};
 
 /// Elements from which a buffer is worth keeping: smaller ones the allocator keeps itself.
 const SMALLEST: usize = 1 << 12;
-/// The most elements kept at once (1 GiB): never more than were in use at once.
-const MOST: usize = 1 << 28;
+/// The most elements kept at once (128 MiB): never more than were in use at once.
+const MOST: usize = 1 << 25;
 
 static POOL: LazyLock<Mutex<Pool>> = LazyLock::new(Mutex::default);
 
