@@ -9,7 +9,8 @@ fn main() {
     let name = arguments.next().unwrap_or_else(|| "unet-1d".to_owned());
     let mut number = |default: usize| arguments.next().and_then(|n| n.parse().ok()).unwrap_or(default);
     let (steps, threads) = (number(100), number(2));
-    let workload = Workload::all().into_iter().find(|workload| workload.name == name).expect("a known network");
+    let workload =
+        Workload::all().into_iter().find(|workload| workload.name == name).expect("a known network");
     let mut step = TrainingStep::new(&workload, 128, threads).expect("the workloads are sound");
     step.run(3);
     let (loss, mut seconds) = step.run(steps);

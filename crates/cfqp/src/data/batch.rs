@@ -99,7 +99,9 @@ impl Batcher<'_> {
     /// How many elements of the outcomes of `rows` were observed.
     pub fn observed(&self, rows: &[usize]) -> usize {
         let units = self.data.y();
-        let seen = |&row: &usize| units.mask_row(row).map_or(units.each(), |mask| mask.iter().filter(|m| **m).count());
+        let seen = |&row: &usize| {
+            units.mask_row(row).map_or(units.each(), |mask| mask.iter().filter(|m| **m).count())
+        };
         rows.iter().map(seen).sum()
     }
 

@@ -42,15 +42,24 @@ fn format<T>(problem: impl Into<String>) -> Result<T, Problem> {
     Err(Problem::Format(problem.into()))
 }
 
-/// Reads an array of any number type as f32, in C order; `bytes` is the size of the whole file.
-pub(super) fn read(mut from: impl Read, bytes: u64) -> Result<(Vec<usize>, Vec<f32>), Problem> {
+/// Reads an array of any number type as f32, in C order; `bytes` is the size of the whole file. Room for its elements is
+/// made at once where there are no more than `credible` bytes of them, else as they come.
+pub(super) fn read(
+    mut from: impl Read,
+    bytes: u64,
+    credible: u64,
+) -> Result<(Vec<usize>, Vec<f32>), Problem> {
     let (header, head) = read_header(&mut from)?;
     let shape = &header.shape;
     let size = shape.iter().try_fold(header.size as u64, |size, &axis| size.checked_mul(axis as u64));
     if size.and_then(|size| size.checked_add(head)) != Some(bytes) {
         return format(format!("its header says shape {shape:?}, which {bytes} bytes do not hold"));
     }
-    let mut values = read_values(&mut from, &header, bytes - head)?;
+    let mut values = Vec::new();
+    if bytes <= credible {
+        values.reserve_exact(shape.iter().product());
+    }
+    read_values(&mut from, &header, bytes - head, &mut values)?;
     if from.read(&mut [0])? != 0 {
         return format("bytes follow its last element");
     }
@@ -116,8 +125,12 @@ fn parse(text: &str) -> Option<Header> {
     })
 }
 
-fn read_values(from: &mut impl Read, header: &Header, bytes: u64) -> Result<Vec<f32>, Problem> {
-    let mut values = Vec::new();
+fn read_values(
+    from: &mut impl Read,
+    header: &Header,
+    bytes: u64,
+    values: &mut Vec<f32>,
+) -> Result<(), Problem> {
     let mut buffer = vec![0; PIECE];
     let mut left = bytes;
     while left > 0 {
@@ -127,9 +140,9 @@ fn read_values(from: &mut impl Read, header: &Header, bytes: u64) -> Result<Vec<
         if header.big_endian {
             piece.chunks_exact_mut(header.size).for_each(<[u8]>::reverse);
         }
-        convert(header, piece, &mut values);
+        convert(header, piece, values);
     }
-    Ok(values)
+    Ok(())
 }
 
 /// Little-endian bytes as f32.
@@ -203,7 +216,7 @@ mod tests {
     }
 
     fn read_all(bytes: &[u8]) -> Result<(Vec<usize>, Vec<f32>), Problem> {
-        read(bytes, bytes.len() as u64)
+        read(bytes, bytes.len() as u64, bytes.len() as u64)
     }
 
     fn header(descr: &str, fortran: &str, shape: &str) -> String {
@@ -266,7 +279,7 @@ mod tests {
         }
         let huge = npy(&header("<f4", "False", "(1000000000000,)"), &[0; 8]);
         let size = huge.len() as u64 - 8 + 4_000_000_000_000;
-        assert!(matches!(read(&huge[..], size), Err(Problem::Read(_))));
+        assert!(matches!(read(&huge[..], size, huge.len() as u64), Err(Problem::Read(_))));
         let mut long = b"\x93NUMPY\x02\x00".to_vec();
         long.extend(u32::MAX.to_le_bytes());
         assert!(matches!(read_all(&long), Err(Problem::Format(_))));

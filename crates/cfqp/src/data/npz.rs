@@ -198,10 +198,15 @@ impl Array {
     }
 }
 
+/// What deflate makes of zeros: no file holds more than so many times its size.
+const MOST_EXPANSION: u64 = 1032;
+
 /// An open `.npz` file.
 struct Archive<'a> {
     path: &'a Path,
     zip: ZipArchive<BufReader<File>>,
+    /// Size of the file.
+    bytes: u64,
 }
 
 impl<'a> Archive<'a> {
@@ -210,9 +215,10 @@ impl<'a> Archive<'a> {
         if path.is_dir() {
             return Err(Error::io(path)(std::io::ErrorKind::IsADirectory.into()));
         }
+        let bytes = file.metadata().map_err(Error::io(path))?.len();
         let zip = ZipArchive::new(BufReader::new(file))
             .map_err(|error| Error::file(path, error.to_string(), DAMAGED))?;
-        Ok(Self { path, zip })
+        Ok(Self { path, zip, bytes })
     }
 
     fn keys(&self) -> Vec<String> {
@@ -233,7 +239,7 @@ impl<'a> Archive<'a> {
             let hint = "if this is meant, write the file without compression, by numpy.savez";
             return Err(Error::file(self.path, problem, hint));
         }
-        match npy::read(file, size) {
+        match npy::read(file, size, self.bytes.saturating_mul(MOST_EXPANSION)) {
             Ok((shape, values)) => Ok(Some(Array { shape, values })),
             Err(Problem::Read(error)) => Err(damaged(error.to_string())),
             Err(Problem::Format(problem)) => Err(Error::file(

@@ -47,19 +47,31 @@ pub(crate) struct Spread {
     pub variance: Vec<f32>,
 }
 
-/// Mean and variance of `members`; half of a variance is its element's own, half that of its channel: a few
-/// members tell a variance only roughly.
+/// Mean and variance of `members`.
 pub(crate) fn spread(members: Vec<Vec<f32>>, channel: usize) -> Spread {
-    let count = members.len() as f32;
-    let len = members[0].len();
-    let mean: Vec<f32> = (0..len).map(|i| members.iter().map(|m| m[i]).sum::<f32>() / count).collect();
-    let squares = |i: usize| members.iter().map(|m| (m[i] - mean[i]).powi(2)).sum::<f32>();
-    let mut variance: Vec<f32> = (0..len).map(|i| squares(i) / (count - 1.0).max(1.0)).collect();
-    for channel in variance.chunks_mut(channel) {
+    Spread { variance: covariance(&members, &members, channel), mean: mean(&members) }
+}
+
+fn mean(members: &[Vec<f32>]) -> Vec<f32> {
+    let share = 1.0 / members.len() as f32;
+    (0..members[0].len()).map(|i| members.iter().map(|m| m[i]).sum::<f32>() * share).collect()
+}
+
+/// The covariance over members of two of their answers, element by element; half of it is the element's own, half that
+/// of its channel: a few members tell a variance only roughly. Zero if there is only one.
+pub(crate) fn covariance(a: &[Vec<f32>], b: &[Vec<f32>], channel: usize) -> Vec<f32> {
+    let (mean_a, mean_b) = (mean(a), mean(b));
+    let share = 1.0 / (a.len() as f32 - 1.0).max(1.0);
+    let product = |i: usize| {
+        let members = a.iter().zip(b).map(|(a, b)| (a[i] - mean_a[i]) * (b[i] - mean_b[i]));
+        members.sum::<f32>() * share
+    };
+    let mut out: Vec<f32> = (0..mean_a.len()).map(product).collect();
+    for channel in out.chunks_mut(channel) {
         let average = channel.iter().sum::<f32>() / channel.len() as f32;
         channel.iter_mut().for_each(|v| *v = 0.5 * (*v + average));
     }
-    Spread { mean, variance }
+    out
 }
 
 /// log sum_k exp(-nll_k)

@@ -28,7 +28,7 @@ pub use cluster::{Choice, Clusters, GaussianMixture, GaussianMixtureFit, KMeans,
 pub(crate) use components::{BATCH, Components};
 pub use fit::fit;
 pub use fitted::{FitReport, Fitted, StartReport, Tried};
-pub(crate) use mixture::{Mixture, around, gaussian_nll, log_sum_exp, spread};
+pub(crate) use mixture::{Mixture, around, covariance, gaussian_nll, log_sum_exp, spread};
 pub(crate) use pool::Pool;
 pub use prior::Prior;
 pub use resources::{DeviceKind, Resources};

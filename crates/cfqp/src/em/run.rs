@@ -155,8 +155,14 @@ fn m_step(
                 }
             }
             Learner::Closed(net) => {
-                let task =
-                    Task { batcher: field.batcher, train: &rows, valid: &[], told, device: field.device, alone: false };
+                let task = Task {
+                    batcher: field.batcher,
+                    train: &rows,
+                    valid: &[],
+                    told,
+                    device: field.device,
+                    alone: false,
+                };
                 **net = train(Net::clone(net), &task, &plan.schedule, rng, field.monitor)?.net;
             }
         }

@@ -34,7 +34,8 @@ impl Support {
         let step = rows.len().div_ceil(SOUGHT_AMONG).max(1);
         let rows: Vec<usize> = rows.iter().copied().step_by(step).collect();
         let all: Vec<f32> = rows.iter().flat_map(|&row| block_means(batcher, row)).collect();
-        let (width, d_t, t) = (all.len() / rows.len().max(1), batcher.scaler.t.each(), batcher.treatments(&rows));
+        let (width, d_t, t) =
+            (all.len() / rows.len().max(1), batcher.scaler.t.each(), batcher.treatments(&rows));
         let places = (rows.len() / UNITS_PER_PLACE).clamp(1, PLACES);
         let k_means = KMeans { restarts: 1, max_iterations: 20, ..KMeans::new(places) };
         let x = k_means.fit(&Rows::new(&all, width)?, rng)?.centers;
@@ -124,7 +125,8 @@ mod tests {
         let data = Dataset::new(units(x.clone()), units(t), units(x)).unwrap();
         let scaler = Scaler::fit(&data.all(), false);
         let batcher = Batcher { data: &data, scaler: &scaler, missing: false };
-        let support = Support::new(&batcher, &(0..n).collect::<Vec<_>>(), &mut stream(1, &["support"])).unwrap();
+        let support =
+            Support::new(&batcher, &(0..n).collect::<Vec<_>>(), &mut stream(1, &["support"])).unwrap();
         let place = support.place(&batcher, 0);
         let inside = |t: f32| {
             let mut standardised = Vec::new();

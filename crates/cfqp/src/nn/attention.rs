@@ -12,6 +12,7 @@ use burn::tensor::{Device, Tensor, activation::softmax};
 use rand::RngExt as _;
 
 use super::dropout::{Mask, masked};
+use super::fused::available;
 use super::{Dropout, Linear, tensor};
 use crate::Rng;
 
@@ -115,7 +116,7 @@ impl Attention {
         let plan = Plan { seq, start: read.start, read: read.len(), heads: self.heads, depth };
         let mask = dropout.mask(seq.n * self.heads * plan.read * seq.steps);
         let projected = self.project.forward(x);
-        let gathered = if projected.device() == Device::flex() {
+        let gathered = if available(&projected.device()) {
             fused::attend(projected, fused::Task { plan, mask: mask.map(Arc::new) })
         } else {
             attend(projected, &plan, mask.as_ref())

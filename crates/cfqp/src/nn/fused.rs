@@ -5,6 +5,8 @@
 mod backward;
 mod slices;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use burn::backend::autodiff::checkpoint::strategy::CheckpointStrategy;
 use burn::backend::autodiff::ops::{Backward as _, OpsKind};
 use burn::backend::{Autodiff, Dispatch, Flex, backend_extension, tensor::FloatTensor};
@@ -16,9 +18,17 @@ use backward::{
 };
 pub(super) use slices::recycle;
 
+/// Set by benchmarks alone, to measure the compositions.
+static COMPOSE: AtomicBool = AtomicBool::new(false);
+
 /// Whether the fused operations work on tensors of this device.
 pub(crate) fn available(device: &Device) -> bool {
-    *device == Device::flex()
+    *device == Device::flex() && !COMPOSE.load(Ordering::Relaxed)
+}
+
+/// Use the compositions everywhere, or no longer.
+pub(crate) fn compose(on: bool) {
+    COMPOSE.store(on, Ordering::Relaxed);
 }
 
 /// x W + b, or swish of it

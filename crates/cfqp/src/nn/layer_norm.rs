@@ -9,6 +9,7 @@ use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor, module::layer_norm};
 
 use super::dropout::{Dropout, Mask, masked};
+use super::fused::available;
 
 const EPSILON: f32 = 1e-5;
 
@@ -37,7 +38,7 @@ impl LayerNorm {
     /// x and a `[n, width]` to `[n, width]`
     pub(crate) fn add(&self, x: Tensor<2>, a: Tensor<2>, dropout: &mut Dropout) -> Tensor<2> {
         let mask = dropout.mask(a.shape().num_elements());
-        if x.device() == Device::flex() {
+        if available(&x.device()) {
             fused::add(x, a, self.gain.val(), self.bias.val(), mask.map(Arc::new))
         } else {
             self.composed(x, a, mask.as_ref())

@@ -8,13 +8,14 @@ use burn::backend::autodiff::{
     ops::{Backward, Ops, OpsKind},
 };
 use burn::backend::{Autodiff, Backend, Dispatch, Flex, backend_extension, tensor::FloatTensor};
-use burn::tensor::{Device, Tensor, activation};
+use burn::tensor::{Tensor, activation};
 use burn_flex::FlexTensor;
 use rayon::prelude::*;
 
 use super::Linear;
 use super::dropout::{Dropout, Mask, masked};
 use super::flex::{PART, add_columns, floats, from_floats, whole};
+use super::fused::available;
 use super::simd::wide;
 
 /// relu(x W + b) m
@@ -24,7 +25,7 @@ use super::simd::wide;
 pub(crate) fn linear_relu(x: Tensor<2>, linear: &Linear, dropout: &mut Dropout) -> Tensor<2> {
     let z = x.matmul(linear.weight.val());
     let mask = dropout.mask(z.shape().num_elements());
-    if z.device() == Device::flex() {
+    if available(&z.device()) {
         fused(z, linear.bias.val(), mask.map(Arc::new))
     } else {
         composed(z, linear.bias.val(), mask.as_ref())
@@ -140,6 +141,7 @@ impl Backward<Flex, 2> for BiasRelu {
 mod tests {
     use super::*;
     use crate::{nn::tensor, stream};
+    use burn::tensor::Device;
     use rand::RngExt as _;
 
     #[test]

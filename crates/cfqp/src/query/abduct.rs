@@ -3,7 +3,7 @@
 use burn::tensor::Device;
 
 use crate::data::Batcher;
-use crate::em::{Mixture, gaussian_nll, log_sum_exp, spread};
+use crate::em::{Mixture, covariance, gaussian_nll, log_sum_exp, spread};
 
 /// Where scales differ between two treatments, part of the noise may grow with the scale and part stay: carrying all
 /// of it over by the ratio of scales is then off by a share of the growth s(t')^2 (1 - min s^2 / max s^2). For one
@@ -37,7 +37,12 @@ impl ClassAnswer {
             }
             all
         };
-        Self { mean: put(self.mean), model: put(self.model), noise: put(self.noise), transport: put(self.transport) }
+        Self {
+            mean: put(self.mean),
+            model: put(self.model),
+            noise: put(self.noise),
+            transport: put(self.transport),
+        }
     }
 }
 
@@ -57,6 +62,8 @@ pub(crate) struct Question<'a> {
     pub to: &'a [f32],
     pub from: Option<&'a [f32]>,
     pub rho: f32,
+    /// What the members' variance must be multiplied by to be that of their mean.
+    pub spread: f32,
 }
 
 /// Some units of a question.
@@ -82,6 +89,11 @@ impl Question<'_> {
             to: pick(self.to, places, d_t),
             from: self.from.map(|from| pick(from, places, d_t)),
         }
+    }
+
+    /// Elements of one channel of an outcome.
+    fn channel(&self) -> usize {
+        self.batcher.scaler.y.each() / self.batcher.scaler.y.shape()[0]
     }
 
     fn d_t(&self) -> usize {
@@ -150,10 +162,13 @@ fn posterior(
     let mut out = Vec::with_capacity(question.rows.len() * factual.len());
     let mut mean = vec![0.0; d];
     for (i, &row) in question.rows.iter().enumerate() {
-        let (own, mask, prior) = (i * d..(i + 1) * d, batcher.data.y().mask_row(row), mixture.prior.log(batcher, row));
+        let (own, mask, prior) =
+            (i * d..(i + 1) * d, batcher.data.y().mask_row(row), mixture.prior.log(batcher, row));
         let nll = factual.iter().zip(seen).zip(prior).map(|((members, seen), prior)| {
             mean.fill(0.0);
-            members.iter().for_each(|m| mean.iter_mut().zip(&m[own.clone()]).for_each(|(sum, m)| *sum += m * share));
+            members
+                .iter()
+                .for_each(|m| mean.iter_mut().zip(&m[own.clone()]).for_each(|(sum, m)| *sum += m * share));
             gaussian_nll(&y[own.clone()], &mean, &seen[own.clone()], mask) - f64::from(prior)
         });
         let nll: Vec<f64> = nll.collect();
@@ -177,6 +192,17 @@ struct Factual<'a> {
     members: &'a [Vec<f32>],
 }
 
+/// What class k answers.
+///
+/// A factual residual r = y - m(t) is noise e, of variance S^2 - v, and the model's own error b(t), of variance v, which
+/// the members' differences tell. Of the noise rho s(t') / s(t) is carried over; of the model's error what it has in
+/// common with that at t', by the members' covariance:
+///
+/// ```text
+/// answer = m(t') + c r,   c = rho ((S^2 - v) s(t') / s(t) + cov(b(t), b(t'))) / S^2
+/// ```
+///
+/// At t' = t and rho = 1 this is y itself.
 fn class_answer(
     mixture: &Mixture,
     question: &Question<'_>,
@@ -184,43 +210,86 @@ fn class_answer(
     factual: &Factual<'_>,
     device: &Device,
 ) -> ClassAnswer {
-    let (batcher, rows) = (&question.batcher, question.rows);
-    let to = question.log_variance(mixture, k, question.to);
-    let from = question.from.map(|from| question.log_variance(mixture, k, from));
-    // how much of a factual residual is carried over: rho s_k(t') / s_k(t), less the same under `from`
-    let deviation = |log_variance: f32| (0.5 * log_variance).exp();
-    let ratio =
-        |log_variance: &[f32], i: usize| factual.kept[i] * deviation(log_variance[i] - factual.seen[i]);
-    let carried: Vec<f32> =
-        (0..to.len()).map(|i| ratio(&to, i) - from.as_ref().map_or(0.0, |from| ratio(from, i))).collect();
-    let member = |(member, seen): (&crate::em::Components, &Vec<f32>)| {
-        let mut answer = member.mean(k, batcher, rows, Some(question.to), device);
-        if let Some(from) = question.from {
-            let other = member.mean(k, batcher, rows, Some(from), device);
-            answer.iter_mut().zip(other).for_each(|(a, b)| *a -= b);
-        }
-        answer.iter_mut().zip(seen.iter().zip(&carried)).for_each(|(a, (seen, c))| *a -= c * seen);
-        answer
+    let under = |t: &[f32]| -> Under {
+        let means = mixture.members.iter().map(|m| m.mean(k, &question.batcher, question.rows, Some(t), device));
+        Under { log_variance: question.log_variance(mixture, k, t), means: means.collect() }
     };
-    let members = mixture.members.iter().zip(factual.members).map(member).collect();
-    let spread = spread(members, batcher.scaler.y.each() / batcher.scaler.y.shape()[0]);
+    let (to, from) = (under(question.to), question.from.map(under));
+    let own = Own::new(question, factual);
+    let (mut noise_kept, mut carried) = own.carried(question, factual, &to);
+    if let Some(from) = &from {
+        let (kept, other) = own.carried(question, factual, from);
+        noise_kept.iter_mut().zip(kept).for_each(|(a, b)| *a -= b);
+        carried.iter_mut().zip(other).for_each(|(a, b)| *a -= b);
+    }
+    let member = |j: usize| -> Vec<f32> {
+        let less = |i: usize| from.as_ref().map_or(0.0, |from| from.means[j][i]);
+        let answer = |i: usize| to.means[j][i] - less(i) - carried[i] * factual.members[j][i];
+        (0..carried.len()).map(answer).collect()
+    };
+    let spread = spread((0..mixture.members.len()).map(member).collect(), question.channel());
     let mean = spread.mean.iter().zip(factual.y.iter().zip(&carried)).map(|(m, (y, c))| m + c * y).collect();
+    let deviation = |log_variance: f32| (0.5 * log_variance).exp();
     let fresh = |i: usize| {
-        let gap = deviation(to[i]) - from.as_ref().map_or(0.0, |from| deviation(from[i]));
+        let gap =
+            deviation(to.log_variance[i]) - from.as_ref().map_or(0.0, |from| deviation(from.log_variance[i]));
         (1.0 - factual.kept[i].powi(2)) * gap.powi(2)
     };
-    let noise = (0..to.len()).map(fresh).collect();
-    let transport = (0..to.len()).map(|i| {
-        let (there, here) = (to[i].exp(), factual.seen[i].exp());
+    let transport = |i: usize| {
+        let (there, here) = (to.log_variance[i].exp(), factual.seen[i].exp());
         let grown = 1.0 - there.min(here) / there.max(here);
-        TRANSPORT * factual.kept[i].powi(2) * there * grown
-    });
-    let transport = transport.collect();
+        let unknown = (noise_kept[i] - carried[i]).powi(2) * own.noise[i];
+        TRANSPORT * factual.kept[i].powi(2) * there * grown + unknown
+    };
     // one member knows nothing of its own uncertainty: say no less than the noise
     let model = if mixture.members.len() > 1 {
         spread.variance
     } else {
-        to.iter().map(|log_variance| log_variance.exp()).collect()
+        to.log_variance.iter().map(|log_variance| log_variance.exp()).collect()
     };
-    ClassAnswer { mean, model, noise, transport }
+    let all = 0..carried.len();
+    ClassAnswer {
+        mean,
+        model,
+        noise: all.clone().map(fresh).collect(),
+        transport: all.map(transport).collect(),
+    }
+}
+
+/// Members' means and log s_k^2 under some treatments.
+struct Under {
+    log_variance: Vec<f32>,
+    means: Vec<Vec<f32>>,
+}
+
+/// The variance of factual residuals, split into noise and the members' own error.
+struct Own {
+    noise: Vec<f32>,
+    /// What a covariance of the members must be multiplied by.
+    factor: Vec<f32>,
+}
+
+impl Own {
+    fn new(question: &Question<'_>, factual: &Factual<'_>) -> Self {
+        let variance = covariance(factual.members, factual.members, question.channel());
+        let parts = variance.iter().zip(factual.seen).map(|(&variance, seen)| {
+            let (all, own) = (seen.exp(), question.spread * variance);
+            // never more than there is
+            let factor = if own > all { question.spread * all / own } else { question.spread };
+            (all - factor * variance, factor)
+        });
+        let (noise, factor) = parts.unzip();
+        Self { noise, factor }
+    }
+
+    /// How much of a residual's noise goes over to other treatments, and how much of the residual.
+    fn carried(&self, question: &Question<'_>, factual: &Factual<'_>, under: &Under) -> (Vec<f32>, Vec<f32>) {
+        let shared = covariance(factual.members, &under.means, question.channel());
+        let of = |i: usize| {
+            let kept = factual.kept[i] * (0.5 * (under.log_variance[i] - factual.seen[i])).exp();
+            let error = factual.kept[i] * self.factor[i] * shared[i];
+            (kept, (kept * self.noise[i] + error) / factual.seen[i].exp())
+        };
+        (0..shared.len()).map(of).unzip()
+    }
 }

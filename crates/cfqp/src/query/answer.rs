@@ -110,10 +110,12 @@ impl Fitted {
         let to = self.treatments(to, data.len())?;
         let from = from.map(|from| self.treatments(from, data.len())).transpose()?;
         let rows: Vec<usize> = (0..data.len()).collect();
+        let spread = self.header.calibration.spread;
         let part = |rows: &[usize]| {
             let own = rows[0] * scaler.t.each()..(rows[rows.len() - 1] + 1) * scaler.t.each();
             let from = from.as_ref().map(|from| &from[own.clone()]);
-            self.answer_batch(&Question { batcher, rows, to: &to[own.clone()], from, rho: ask.rho }, ask)
+            let to = &to[own.clone()];
+            self.answer_batch(&Question { batcher, rows, to, from, rho: ask.rho, spread }, ask)
         };
         let parts = if rows.len() <= BATCH {
             vec![part(&rows)]

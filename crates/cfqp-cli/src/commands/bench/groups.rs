@@ -14,7 +14,8 @@ pub fn run(bench: &mut Bench) -> Result<Vec<Row>> {
     let rows = Rows::new(&values, width)?;
     let centers = values[..CLASSES * width].to_vec();
     let k_means = KMeans { max_iterations: iterations, tolerance: 0.0, ..KMeans::new(CLASSES) };
-    let mixture = GaussianMixture { max_iterations: iterations, tolerance: 0.0, ..GaussianMixture::new(CLASSES) };
+    let mixture =
+        GaussianMixture { max_iterations: iterations, tolerance: 0.0, ..GaussianMixture::new(CLASSES) };
     let (weights, ones) = (vec![1.0 / CLASSES as f64; CLASSES], vec![1.0; CLASSES * width]);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(bench.threads).build();
     let pool = pool.map_err(|error| Failure::new(error.to_string(), "ask for fewer threads"))?;
@@ -22,16 +23,25 @@ pub fn run(bench: &mut Bench) -> Result<Vec<Row>> {
     for _ in 0..rounds {
         let ours = [
             seconds(|| pool.install(|| k_means.fit_from(&rows, centers.clone()))).0,
-            seconds(|| pool.install(|| mixture.fit_from(&rows, weights.clone(), centers.clone(), ones.clone()))).0,
+            seconds(|| {
+                pool.install(|| mixture.fit_from(&rows, weights.clone(), centers.clone(), ones.clone()))
+            })
+            .0,
         ];
         for (i, (kind, ours)) in ["kmeans", "mixture"].into_iter().zip(ours).enumerate() {
             let request = format!("{kind} {n} {width} {CLASSES} {iterations}");
-            let peer = bench.peers.as_mut().map(|peers| peers.ask(&request, "seconds")).transpose()?.flatten();
+            let peer =
+                bench.peers.as_mut().map(|peers| peers.ask(&request, "seconds")).transpose()?.flatten();
             found[i].push((ours, peer));
         }
     }
-    let names = ["k-means", "diagonal mixture"].map(|what| format!("{what}, {n} x {width}, K = 6, {iterations} steps"));
-    Ok(names.into_iter().zip(&found).map(|(name, rounds)| Row::against(Part::Groups, name, rounds, "s")).collect())
+    let names = ["k-means", "diagonal mixture"]
+        .map(|what| format!("{what}, {n} x {width}, K = 6, {iterations} steps"));
+    Ok(names
+        .into_iter()
+        .zip(&found)
+        .map(|(name, rounds)| Row::against(Part::Groups, name, rounds, "s"))
+        .collect())
 }
 
 /// Rows around as many centers as there are groups, close enough to keep moving.

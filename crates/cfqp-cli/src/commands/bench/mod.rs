@@ -97,7 +97,12 @@ impl Row {
     }
 
     /// Medians of rounds in which ours and the peer took turns.
-    fn against(part: Part, name: impl Into<String>, rounds: &[(f64, Option<f64>)], unit: &'static str) -> Self {
+    fn against(
+        part: Part,
+        name: impl Into<String>,
+        rounds: &[(f64, Option<f64>)],
+        unit: &'static str,
+    ) -> Self {
         let peers: Vec<f64> = rounds.iter().filter_map(|round| round.1).collect();
         let ratios = rounds.iter().filter_map(|(ours, peer)| peer.map(|peer| ours / peer)).collect();
         Self {
@@ -157,12 +162,20 @@ fn text(report: &Report) -> String {
     rows.extend(report.rows.iter().map(|row| {
         let or_blank = |value: Option<f64>| value.map_or_else(String::new, small);
         let peer = or_blank(row.peer);
-        vec![row.name.clone(), small(row.ours), row.unit.to_owned(), peer, or_blank(row.ratio), row.note.clone()]
+        vec![
+            row.name.clone(),
+            small(row.ours),
+            row.unit.to_owned(),
+            peer,
+            or_blank(row.ratio),
+            row.note.clone(),
+        ]
     }));
     if !with_peers {
         rows.iter_mut().for_each(|row| drop(row.drain(3..5)));
     }
-    let beside = if report.peers.is_empty() { String::new() } else { format!("; peers: {}", report.peers.join(", ")) };
+    let beside =
+        if report.peers.is_empty() { String::new() } else { format!("; peers: {}", report.peers.join(", ")) };
     format!("{} threads{beside}\n\n{}", report.threads, table(&rows))
 }
 

@@ -33,7 +33,8 @@ impl Peers {
             .stdout(Stdio::piped())
             .spawn()
             .map_err(|error| {
-                let hint = "give the Python that has torch and scikit-learn with --python, or leave out --peers";
+                let hint =
+                    "give the Python that has torch and scikit-learn with --python, or leave out --peers";
                 Failure::new(format!("cannot start {python}: {error}"), hint)
             })?;
         let requests = child.stdin.take().expect("standard input was asked for");

@@ -48,7 +48,8 @@ pub fn run(bench: &Bench) -> Result<Vec<Row>> {
 
 fn latency(bench: &Bench, model: &Fitted, what: &str) -> Result<Vec<Row>> {
     let (ask, to) = (Ask::default(), treatment(0.5)?);
-    let ones: Vec<Dataset> = (0..if bench.quick { 20 } else { 2000 }).map(|i| table(1, 100 + i)).collect::<cfqp::Result<_>>()?;
+    let ones: Vec<Dataset> =
+        (0..if bench.quick { 20 } else { 2000 }).map(|i| table(1, 100 + i)).collect::<cfqp::Result<_>>()?;
     let mut times = Vec::with_capacity(ones.len());
     for one in &ones {
         let clock = Instant::now();
@@ -70,7 +71,8 @@ fn throughput(bench: &Bench, model: &Fitted, what: &str) -> Result<Row> {
 }
 
 fn start(bench: &Bench, model: &Fitted) -> Result<Vec<Row>> {
-    let failed = |error: std::io::Error| Failure::new(error.to_string(), "free some disk space and try again");
+    let failed =
+        |error: std::io::Error| Failure::new(error.to_string(), "free some disk space and try again");
     let folder = tempfile::tempdir().map_err(failed)?;
     let file = folder.path().join("model.cfqp");
     model.save(&file)?;
@@ -93,7 +95,8 @@ pub fn growth(bench: &Bench) -> Result<Vec<Row>> {
     let sizes: &[usize] = if bench.quick { &[100, 1000] } else { &[1_000, 10_000, 100_000, 1_000_000] };
     for &n in sizes {
         let data = table(n, 9)?;
-        let rounds = (0..if n < 1_000_000 { 5 } else { 2 }).map(|_| seconds(|| model.query(&data, &to, &ask)).0);
+        let rounds =
+            (0..if n < 1_000_000 { 5 } else { 2 }).map(|_| seconds(|| model.query(&data, &to, &ask)).0);
         let each = 1e6 * median(rounds.collect()) / n as f64;
         rows.push(Row::new(Part::Growth, format!("query, {} units", count(n)), each, "us/unit"));
     }
@@ -108,7 +111,12 @@ pub fn growth(bench: &Bench) -> Result<Vec<Row>> {
         };
         let rounds = (0..3).map(|_| seconds(|| round(&mut em)).0);
         let each = 1e6 * median(rounds.collect()) / n as f64;
-        rows.push(Row::new(Part::Growth, format!("EM epoch, mlp, K = 2, {} units", count(n)), each, "us/unit"));
+        rows.push(Row::new(
+            Part::Growth,
+            format!("EM epoch, mlp, K = 2, {} units", count(n)),
+            each,
+            "us/unit",
+        ));
     }
     Ok(rows)
 }

@@ -12,9 +12,7 @@ use burn_flex::FlexTensor;
 use super::BlockKind;
 use super::slices::{dims, like, recycle, slice, tensor};
 use crate::nn::Window;
-use crate::nn::kernels::{
-    Affine, Block, Buffer, Convolution, Out, Saved, scaled_difference, sum_of_squares,
-};
+use crate::nn::kernels::{Affine, Block, Buffer, Convolution, Out, Saved, scaled_difference, sum_of_squares};
 
 // ---- x W + b ----
 
@@ -30,7 +28,12 @@ pub(super) struct LinearState {
 
 impl LinearState {
     /// The output, and what the backward pass needs.
-    pub fn forward(x: &FlexTensor, weight: &FlexTensor, bias: &FlexTensor, swish: bool) -> (FlexTensor, Self) {
+    pub fn forward(
+        x: &FlexTensor,
+        weight: &FlexTensor,
+        bias: &FlexTensor,
+        swish: bool,
+    ) -> (FlexTensor, Self) {
         let (x, weight, bias) = (x.to_contiguous(), weight.to_contiguous(), bias.to_contiguous());
         let (y, z) = Affine { weight: slice(&weight), bias: slice(&bias), swish }.forward(slice(&x));
         let y = tensor(y, &[dims::<2>(&x)[0], dims::<1>(&bias)[0]]);
