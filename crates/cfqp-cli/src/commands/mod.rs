@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod compare;
 mod demo;
 mod evaluate;
 mod fit;
@@ -23,6 +24,7 @@ pub enum Command {
     Fit(fit::FitArgs),
     Query(query::QueryArgs),
     Evaluate(evaluate::EvaluateArgs),
+    Compare(compare::CompareArgs),
     Model(model::ModelArgs),
 }
 
@@ -34,6 +36,7 @@ pub fn run(cli: &Cli) -> Result<Output> {
         Command::Fit(args) => fit::run(args, &cli.show),
         Command::Query(args) => query::run(args),
         Command::Evaluate(args) => evaluate::run(args),
+        Command::Compare(args) => compare::run(args, &cli.show),
         Command::Model(args) => model::run(args),
     }
 }

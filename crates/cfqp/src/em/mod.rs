@@ -11,6 +11,7 @@ mod members;
 mod mixture;
 mod paper;
 mod pool;
+mod prepared;
 mod prior;
 mod resources;
 mod run;
@@ -20,6 +21,7 @@ mod split;
 mod starts;
 mod store;
 mod support;
+mod told;
 mod trainer;
 
 pub use calibrate::Calibration;
@@ -30,10 +32,13 @@ pub use fit::fit;
 pub use fitted::{FitReport, Fitted, StartReport, Tried};
 pub(crate) use mixture::{Mixture, gaussian_nll, log_sum_exp, spread};
 pub(crate) use pool::Pool;
+pub(crate) use prepared::Prepared;
 pub use prior::Prior;
 pub use resources::{DeviceKind, Resources};
 pub use scales::Scales;
+pub(crate) use store::fingerprint;
 pub use support::Support;
+pub(crate) use told::fit_told;
 pub use trainer::Schedule;
 
 /// Hears how a fit goes on, and may ask it to stop. Called from several threads.
