@@ -47,7 +47,8 @@ mod rng;
 pub mod sim;
 
 pub use baselines::{
-    Counterfactual, DeepIte, Method, MethodConfig, Published, SyntheticControl, SyntheticControlConfig,
+    Counterfactual, DeepIte, DeepScm, DeepScmConfig, DiffScm, DiffScmConfig, Method, MethodConfig, Published,
+    SyntheticControl, SyntheticControlConfig,
 };
 pub use config::{Base, Classes, FitConfig, Recipe, Sharing, Start};
 pub use data::{

@@ -28,12 +28,12 @@ Examples:
   cfqp compare train.npz --eval test.npz --methods deep-ite,sc,cfqp --seeds 1
   cfqp compare digits.npz --eval more.npz --classes 6 --window 1 --out digits --json
 
-Methods: deep-ite (one model for all), sc (synthetic control), deep-scm (normalising flow), diff-scm
-(diffusion), cfqp-kmeans and cfqp-gmm (the published algorithm), cfqp (this program's own), oracle (the
-same, told the true classes; needs z in both files).
-All learn from FILE alone; the truth in --eval (t_new, y_new and, if it is there, z) only judges them.
-With --out, DIR gets results.json, table.md, table.tex and, in runs, every finished run: the same command
-again goes on where it stopped.";
+Methods: deep-ite (one model for all), sc (synthetic control), deep-scm (normalising flow),
+diff-scm (diffusion), cfqp-kmeans and cfqp-gmm (the published algorithm), cfqp (this program's
+own), oracle (the same, told the true classes; needs z in both files).
+All learn from FILE alone; the truth in --eval (t_new, y_new, if it is there z) only judges them.
+With --out, DIR gets results.json, table.md, table.tex and, in runs, every finished run: the same
+command again goes on where it stopped.";
 
 /// Compare methods on units whose counterfactuals are known
 #[derive(Debug, Args)]

@@ -78,7 +78,10 @@ fn methods_are_compared_and_finished_runs_are_kept() {
                 --seeds 2 --window 0.2 --out tables";
     let found = json(folder, line);
     assert_eq!(found["runs"].as_array().unwrap().len(), 8);
-    assert_eq!((&found["summaries"][2]["method"], &found["summaries"][2]["failed"]), (&"cfqp".into(), &0.into()));
+    assert_eq!(
+        (&found["summaries"][2]["method"], &found["summaries"][2]["failed"]),
+        (&"cfqp".into(), &0.into())
+    );
     let again = cfqp(folder, &line.split_whitespace().collect::<Vec<_>>());
     assert!(again.status.success());
     assert_eq!(text(&again.stderr).matches("(finished before)").count(), 8);

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::Counterfactual;
+use super::deep_scm::{DeepScm, DeepScmConfig};
+use super::diff_scm::{DiffScm, DiffScmConfig};
 use super::mixture::{DeepIte, Published};
 use super::synthetic_control::{SyntheticControl, SyntheticControlConfig};
 use crate::config::{FitConfig, Recipe, Start};
@@ -75,7 +77,21 @@ impl Method {
         let own = &config.fit;
         Ok(match self {
             Self::DeepIte => Box::new(DeepIte::fit(data, own, resources, monitor)?),
-            Self::Sc => Box::new(SyntheticControl::fit(data, &config.sc, own.seed, resources, monitor)?),
+            Self::Sc => Box::new(SyntheticControl::fit(data, &config.sc, resources)?),
+            Self::DeepScm => {
+                let flow = DeepScmConfig {
+                    epochs: own.epochs.or(config.deep_scm.epochs),
+                    ..config.deep_scm.clone()
+                };
+                Box::new(DeepScm::fit(data, &flow, own.seed, resources, monitor)?)
+            }
+            Self::DiffScm => {
+                let diffusion = DiffScmConfig {
+                    epochs: own.epochs.or(config.diff_scm.epochs),
+                    ..config.diff_scm.clone()
+                };
+                Box::new(DiffScm::fit(data, &diffusion, own.seed, resources, monitor)?)
+            }
             Self::CfqpKmeans => Box::new(Published::fit(data, Start::Kmeans, own, resources, monitor)?),
             Self::CfqpGmm => Box::new(Published::fit(data, Start::Gmm, own, resources, monitor)?),
             Self::Cfqp => {
@@ -86,7 +102,6 @@ impl Method {
                 let hint = "it learns from the truth and must be told it; leave the oracle out";
                 return Err(Error::config("method", "the oracle is no estimator", hint));
             }
-            _ => return Err(Error::config("method", "not there yet", "leave it out")),
         })
     }
 }
@@ -99,12 +114,18 @@ pub struct MethodConfig {
     pub fit: FitConfig,
     /// Of synthetic control.
     pub sc: SyntheticControlConfig,
+    /// Of the normalising flow; `fit.epochs`, where given, goes before its own.
+    pub deep_scm: DeepScmConfig,
+    /// Of the diffusion; `fit.epochs`, where given, goes before its own.
+    pub diff_scm: DiffScmConfig,
 }
 
 impl MethodConfig {
     /// Whether the settings can be used.
     pub fn check(&self) -> Result<()> {
         self.fit.check()?;
-        self.sc.check()
+        self.sc.check()?;
+        self.deep_scm.check()?;
+        self.diff_scm.check()
     }
 }

@@ -12,8 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use super::Counterfactual;
 use super::simplex::nearest;
-use crate::data::{Batcher, Dataset, Units};
-use crate::em::{Monitor, Pool, Prepared, Resources};
+use crate::data::{Batcher, Dataset, Scaler, Units};
+use crate::em::{Pool, Resources};
+use crate::models::Shapes;
 use crate::{Error, Result};
 
 /// Settings of [`SyntheticControl`].
@@ -45,7 +46,8 @@ impl SyntheticControlConfig {
 #[derive(Clone, Debug)]
 pub struct SyntheticControl {
     data: Dataset,
-    prepared: Prepared,
+    scaler: Scaler,
+    shapes: Shapes,
     window: f32,
     threads: usize,
 }
@@ -55,14 +57,16 @@ impl SyntheticControl {
     pub(crate) fn fit(
         data: &Dataset,
         config: &SyntheticControlConfig,
-        seed: u64,
         resources: &Resources,
-        monitor: &dyn Monitor,
     ) -> Result<Self> {
         config.check()?;
-        let prepared = Prepared::new(data, seed, true)?;
-        monitor.stage("synthetic control", 0);
-        Ok(Self { data: data.clone(), prepared, window: config.window, threads: resources.threads })
+        let (scaler, shapes) = (Scaler::fit(&data.all(), true), Shapes::of(data));
+        let (window, threads) = (config.window, resources.threads);
+        Ok(Self { data: data.clone(), scaler, shapes, window, threads })
+    }
+
+    fn batcher<'a>(&'a self, data: &'a Dataset) -> Batcher<'a> {
+        Batcher { data, scaler: &self.scaler, missing: self.shapes.missing }
     }
 
     fn donors(&self, t: &[f32]) -> Vec<usize> {
@@ -79,7 +83,7 @@ impl SyntheticControl {
         }
         let d = self.data.x().each();
         let x = asked.covariates(&[unit]);
-        let donors_x = self.prepared.batcher(&self.data).covariates(&donors);
+        let donors_x = self.batcher(&self.data).covariates(&donors);
         let points: Vec<f64> =
             donors_x.iter().enumerate().map(|(i, value)| f64::from(*value) - f64::from(x[i % d])).collect();
         let weights = nearest(&points, d).of;
@@ -88,7 +92,7 @@ impl SyntheticControl {
 
     /// The weighted mean of outcomes, over those observed; the training mean where none was.
     fn mix(&self, weights: Vec<(usize, f64)>) -> Vec<f32> {
-        let (d, batcher) = (self.data.y().each(), self.prepared.batcher(&self.data));
+        let (d, batcher) = (self.data.y().each(), self.batcher(&self.data));
         let (mut sum, mut total) = (vec![0.0; d], vec![0.0; d]);
         for (row, weight) in weights {
             let mask = self.data.y().mask_row(row);
@@ -100,17 +104,17 @@ impl SyntheticControl {
         }
         let mean = |(sum, total): (f64, f64)| if total > 0.0 { (sum / total) as f32 } else { 0.0 };
         let mut answer: Vec<f32> = sum.into_iter().zip(total).map(mean).collect();
-        self.prepared.scaler.y.restore(&mut answer);
+        self.scaler.y.restore(&mut answer);
         answer
     }
 }
 
 impl Counterfactual for SyntheticControl {
     fn counterfactual(&self, data: &Dataset, to: &Units) -> Result<Units> {
-        let shapes = &self.prepared.shapes;
+        let shapes = &self.shapes;
         shapes.check(data)?;
-        let to = shapes.treatments(&self.prepared.scaler.t, to, data.len())?;
-        let asked = self.prepared.batcher(data);
+        let to = shapes.treatments(&self.scaler.t, to, data.len())?;
+        let asked = self.batcher(data);
         let units = (0..data.len()).collect();
         let answers = Pool::new(self.threads)?
             .try_map(units, |unit: usize| self.answer(&asked, unit, &to[unit * shapes.t..][..shapes.t]))?;
@@ -134,7 +138,7 @@ mod tests {
 
     fn ask(t: f32) -> Result<Units> {
         let data = line(30);
-        let model = SyntheticControl::fit(&data, &Default::default(), 1, &Resources::default(), &())?;
+        let model = SyntheticControl::fit(&data, &Default::default(), &Resources::default())?;
         model.counterfactual(&data, &Units::new("t", vec![1], vec![t])?)
     }
 
