@@ -117,6 +117,6 @@ mod tests {
                         | cfqp | 0.200 ± 0.141 | 0.0100 |\n";
         assert_eq!(cells.markdown(), expected);
         assert!(cells.latex().contains("cfqp & 0.200 $\\pm$ 0.141 & 0.0100 \\\\\n"));
-        assert!(cells.text().starts_with("  method                 cf mse  PEHE^2\n"), "{}", cells.text());
+        assert!(cells.text().starts_with("  method                cf mse  PEHE^2\n"), "{}", cells.text());
     }
 }

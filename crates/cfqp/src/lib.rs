@@ -61,9 +61,9 @@ pub use em::{
 };
 pub use error::{Error, Result};
 pub use eval::{
-    Comparison, Coverage, Effects, Evaluation, MEASURES, Oracle, Pehe, Reference, Run, Scores, Spread,
-    Summary, Told, Trial, Watch, adjusted_rand_index, best_matching, class_accuracy, coverage, evaluate, mse,
-    pehe, read_classes, read_truth, ssim, summarise,
+    Comparison, Coverage, Effects, Evaluation, MEASURES, Measure, Oracle, Pehe, Reference, Run, Scores,
+    Spread, Summary, ToldOracle, Trial, Watch, adjusted_rand_index, best_matching, class_accuracy, coverage,
+    evaluate, mse, pehe, read_classes, read_truth, ssim, summarise,
 };
 pub use models::{
     BaseConfig, Input, LinearConfig, LinearMap, Mlp, MlpConfig, Net, Network, Shapes, Transformer,

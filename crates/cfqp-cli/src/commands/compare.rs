@@ -182,19 +182,20 @@ fn write_results(out: &Path, report: &Report<'_>, cells: &Cells) -> Result<()> {
 /// A bar per run, and a line for every finished one.
 struct Watching {
     show: Show,
-    progress: Mutex<Option<Progress>>,
+    /// What runs, and how far it is.
+    progress: Mutex<Option<(String, Progress)>>,
 }
 
 impl Watching {
-    fn with(&self, tell: impl FnOnce(&Progress)) {
+    fn with(&self, tell: impl FnOnce(&str, &Progress)) {
         if let Ok(progress) = self.progress.lock()
-            && let Some(progress) = progress.as_ref()
+            && let Some((run, progress)) = progress.as_ref()
         {
-            tell(progress);
+            tell(run, progress);
         }
     }
 
-    fn replace(&self, progress: Option<Progress>) {
+    fn replace(&self, progress: Option<(String, Progress)>) {
         if let Ok(mut own) = self.progress.lock() {
             *own = progress;
         }
@@ -203,11 +204,11 @@ impl Watching {
 
 impl Monitor for Watching {
     fn stage(&self, name: &str, epochs: usize) {
-        self.with(|progress| progress.stage(name, epochs));
+        self.with(|run, progress| progress.stage(&format!("{run}: {name}"), epochs));
     }
 
     fn epoch(&self, loss: f64) {
-        self.with(|progress| progress.epoch(loss));
+        self.with(|_, progress| progress.epoch(loss));
     }
 
     fn stopped(&self) -> bool {
@@ -218,7 +219,8 @@ impl Monitor for Watching {
 impl Watch for Watching {
     fn begin(&self, method: Method, seed: u64, finished: usize, of: usize) {
         let doing = format!("[{}/{of}] {}, seed {seed}", finished + 1, method.name());
-        self.replace(Some(Progress::new(&self.show, &doing)));
+        let progress = Progress::new(&self.show, &doing);
+        self.replace(Some((doing, progress)));
     }
 
     fn end(&self, run: &Run, recalled: bool) {

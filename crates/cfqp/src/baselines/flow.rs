@@ -200,12 +200,10 @@ mod tests {
             let pivot = (i..n).max_by(|&p, &q| a[p][i].abs().total_cmp(&a[q][i].abs())).unwrap();
             a.swap(i, pivot);
             sum += a[i][i].abs().ln();
-            for row in i + 1..n {
-                let factor = a[row][i] / a[i][i];
-                for column in i..n {
-                    let above = a[i][column];
-                    a[row][column] -= factor * above;
-                }
+            let above = a[i].clone();
+            for row in &mut a[i + 1..] {
+                let factor = row[i] / above[i];
+                row.iter_mut().zip(&above).for_each(|(value, above)| *value -= factor * above);
             }
         }
         sum

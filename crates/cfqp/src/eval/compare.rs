@@ -70,7 +70,7 @@ impl Comparison {
         for &seed in &self.seeds {
             for method in self.order() {
                 watch.begin(method, seed, runs.len(), of);
-                let config = self.settings(method, seed, &runs)?;
+                let config = self.settings(method, seed, &runs);
                 let known = shelf.recall(method, &config, trial)?;
                 let recalled = known.is_some();
                 let run = match known {
@@ -105,19 +105,16 @@ impl Comparison {
         methods
     }
 
-    fn settings(&self, method: Method, seed: u64, runs: &[Run]) -> Result<MethodConfig> {
+    /// The settings of one run. Where nothing is known of the classes, the method itself says that it needs them.
+    fn settings(&self, method: Method, seed: u64, runs: &[Run]) -> MethodConfig {
         let mut config = self.config.clone();
         config.fit.seed = seed;
         if method.needs_classes() && config.fit.classes == Classes::Auto {
             let own = runs.iter().find(|run| (run.method, run.seed) == (Method::Cfqp, seed));
-            let classes = own.and_then(|run| run.scores.as_ref()).and_then(|scores| scores.classes);
-            let Some(classes) = classes else {
-                let problem = format!("{} needs it, and cfqp found none", method.name());
-                return Err(Error::config("classes", problem, "give --classes K"));
-            };
-            config.fit.classes = Classes::Given(classes);
+            let found = own.and_then(|run| run.scores.as_ref()).and_then(|scores| scores.classes);
+            config.fit.classes = found.map_or(Classes::Auto, Classes::Given);
         }
-        Ok(config)
+        config
     }
 }
 
@@ -161,8 +158,11 @@ impl Spread {
     }
 }
 
-/// The measures of a run by name, in the order in which tables show them.
-pub const MEASURES: [(&str, fn(&Scores) -> Option<f64>); 12] = [
+/// A measure's name, and its value in a run that has it.
+pub type Measure = (&'static str, fn(&Scores) -> Option<f64>);
+
+/// The measures of a run, in the order in which tables show them.
+pub const MEASURES: [Measure; 12] = [
     ("cf_mse", |scores| Some(scores.cf_mse)),
     ("cf_mse_raw", |scores| Some(scores.cf_mse_raw)),
     ("ssim", |scores| scores.ssim),

@@ -88,6 +88,42 @@ fn what_cannot_be_compared_is_refused_and_what_fails_is_noted() {
 }
 
 #[test]
+fn the_published_algorithm_takes_over_how_many_classes_were_found() {
+    let (train, test) = worlds();
+    let truth = Reference::from(test.truth.clone());
+    let trial = Trial { train: &train.data, train_z: None, test: &test.data, truth: &truth, effects: None };
+    let mut comparison = comparison(&[Method::CfqpKmeans, Method::Cfqp]);
+    (comparison.config.fit.classes, comparison.config.fit.max_classes) = (Classes::Auto, 4);
+    comparison.seeds.truncate(1);
+    let runs = comparison.run(&trial, &Resources::default(), None, &()).unwrap();
+    let classes = |i: usize| runs[i].scores.as_ref().unwrap().classes;
+    assert_eq!((runs[0].method, classes(0)), (Method::CfqpKmeans, classes(1)));
+    assert_eq!(runs[0].config.fit.classes, Classes::Given(classes(1).unwrap()));
+}
+
+#[test]
+fn effects_are_scored_where_they_are_known() {
+    let (train, test) = worlds();
+    let truth = Reference::from(test.truth.clone());
+    let treatment = |t: f32| crate::Units::new("t", vec![1], vec![t]).unwrap();
+    let effect = (0..30).flat_map(|i| {
+        let (high, low) = (test.outcome(i, &[0.8]), test.outcome(i, &[0.5]));
+        high.into_iter().zip(low).map(|(high, low)| high - low).collect::<Vec<_>>()
+    });
+    let effect = crate::Units::new("effect", vec![2, 20], effect.collect()).unwrap();
+    let effects = super::super::Effects { from: treatment(0.5), to: treatment(0.8), effect };
+    let trial =
+        Trial { train: &train.data, train_z: None, test: &test.data, truth: &truth, effects: Some(&effects) };
+    let runs = comparison(&[Method::DeepIte, Method::Cfqp]);
+    let runs = runs.run(&trial, &Resources::default(), None, &()).unwrap();
+    let pehe = |i: usize| runs[i].scores.as_ref().unwrap().pehe.unwrap();
+    // the effect is 0.3 in a channel or not: one model for all is off by the spread of that
+    assert!((0.1..0.2).contains(&pehe(0)) && pehe(2) < 0.02, "{} {}", pehe(0), pehe(2));
+    let square = runs[0].scores.as_ref().unwrap().pehe_square.unwrap();
+    assert!((square - pehe(0).powi(2)).abs() < 1e-12);
+}
+
+#[test]
 fn a_spread_is_that_of_a_sample() {
     assert_eq!(Spread::of(&[]), None);
     assert_eq!(Spread::of(&[3.0]), Some(Spread { mean: 3.0, deviation: 0.0, runs: 1 }));

@@ -10,10 +10,10 @@ mod runs;
 mod ssim;
 
 pub use classes::{adjusted_rand_index, best_matching, class_accuracy};
-pub use compare::{Comparison, MEASURES, Spread, Summary, Watch, summarise};
+pub use compare::{Comparison, MEASURES, Measure, Spread, Summary, Watch, summarise};
 use evaluate::accuracy;
 pub use evaluate::{Evaluation, Reference, evaluate, read_classes, read_truth};
 pub use measures::{Coverage, Pehe, coverage, mse, pehe};
-pub use oracle::{Oracle, Told};
+pub use oracle::{Oracle, ToldOracle};
 pub use runs::{Effects, Run, Scores, Trial};
 pub use ssim::ssim;

@@ -29,26 +29,26 @@ impl Oracle {
     }
 
     /// The oracle for units of the true classes `z`: it can be asked about these units alone.
-    pub fn told(self, z: Vec<usize>) -> Told {
-        Told { fitted: self.0, z }
+    pub fn told(self, z: Vec<usize>) -> ToldOracle {
+        ToldOracle { fitted: self.0, z }
     }
 }
 
 /// An oracle and the true classes of the units it will be asked about.
 #[derive(Clone, Debug)]
-pub struct Told {
+pub struct ToldOracle {
     fitted: Fitted,
     z: Vec<usize>,
 }
 
-impl Told {
+impl ToldOracle {
     /// What the base model is called.
     pub fn base(&self) -> &'static str {
         self.fitted.base()
     }
 }
 
-impl Counterfactual for Told {
+impl Counterfactual for ToldOracle {
     fn counterfactual(&self, data: &Dataset, to: &Units) -> Result<Units> {
         self.fitted.answer_as(data, to, Answering::Told(&self.z), Ask::default().rho)
     }
