@@ -8,6 +8,7 @@ mod interrupt;
 mod output;
 mod picture;
 mod progress;
+mod report;
 mod resources;
 mod table;
 

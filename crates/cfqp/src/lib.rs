@@ -31,8 +31,10 @@
 //! | base models | [`Network`]: linear, multilayer perceptron, U-Net, transformer, on Burn |
 //! | fitting | [`fit`] by [`FitConfig`]: starts, EM, choice of base model and K, ensemble, calibration; [`Fitted`] |
 //! | asking | [`Fitted::query`], [`Fitted::effect`], [`Fitted::curve`] with an [`Ask`]; [`Answers`] |
-//! | judging | [`evaluate`] and the measures, where the truth is known |
+//! | rivals | [`Method`]: other ways to answer, all behind [`Counterfactual`] |
+//! | judging | [`evaluate`], [`Comparison`] and the measures, where the truth is known |
 
+mod baselines;
 mod config;
 mod data;
 mod em;
@@ -46,6 +48,10 @@ mod query;
 mod rng;
 pub mod sim;
 
+pub use baselines::{
+    Counterfactual, DeepIte, DeepScm, DeepScmConfig, DiffScm, DiffScmConfig, Method, MethodConfig, Published,
+    SyntheticControl, SyntheticControlConfig,
+};
 pub use config::{Base, Classes, FitConfig, Recipe, Sharing, Start};
 pub use data::{
     Dataset, Idx, Mnist, MnistPart, Moments, NpzArray, NpzValues, Scaler, Units, View, read_array,
@@ -57,8 +63,9 @@ pub use em::{
 };
 pub use error::{Error, Result};
 pub use eval::{
-    Coverage, Evaluation, Pehe, Reference, adjusted_rand_index, best_matching, class_accuracy, coverage,
-    evaluate, mse, pehe, read_truth, ssim,
+    Comparison, Coverage, Effects, Evaluation, MEASURES, Measure, Oracle, Pehe, Reference, Run, Scores,
+    Spread, Summary, ToldOracle, Trial, Watch, adjusted_rand_index, best_matching, class_accuracy, coverage,
+    evaluate, mse, pehe, read_classes, read_truth, ssim, summarise,
 };
 pub use models::{
     BaseConfig, Input, LinearConfig, LinearMap, Mlp, MlpConfig, Net, Network, Shapes, Transformer,

@@ -81,9 +81,11 @@ pub struct FitArgs {
 }
 
 const STARTS: [&str; 6] = ["kmeans", "gmm", "kmeans-scaled", "kmeans-unit", "annealed", "scratch"];
-const BASES: [&str; 5] = ["auto", "linear", "mlp", "unet", "transformer"];
+/// The base models by name.
+pub const BASES: [&str; 5] = ["auto", "linear", "mlp", "unet", "transformer"];
 
-fn parse_classes(text: &str) -> Result<Classes, String> {
+/// A number of classes, or auto.
+pub fn parse_classes(text: &str) -> Result<Classes, String> {
     match text {
         "auto" => Ok(Classes::Auto),
         _ => text.parse().map(Classes::Given).map_err(|_| "give a number, or auto".to_owned()),

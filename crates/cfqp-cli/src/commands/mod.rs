@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod bench;
+mod compare;
 mod demo;
 mod evaluate;
 mod fit;
@@ -24,6 +25,7 @@ pub enum Command {
     Fit(fit::FitArgs),
     Query(query::QueryArgs),
     Evaluate(evaluate::EvaluateArgs),
+    Compare(compare::CompareArgs),
     Model(model::ModelArgs),
     Bench(bench::BenchArgs),
 }
@@ -36,6 +38,7 @@ pub fn run(cli: &Cli) -> Result<Output> {
         Command::Fit(args) => fit::run(args, &cli.show),
         Command::Query(args) => query::run(args),
         Command::Evaluate(args) => evaluate::run(args),
+        Command::Compare(args) => compare::run(args, &cli.show),
         Command::Model(args) => model::run(args),
         Command::Bench(args) => bench::run(args, &cli.show),
     }

@@ -8,7 +8,7 @@ use cfqp::{NpzArray, NpzValues, write_npz};
 
 use crate::{cfqp, listing, succeed, text};
 
-const LINES: [&str; 41] = [
+const LINES: [&str; 47] = [
     // files
     "fit gone.npz --out new.cfqp",
     "fit text.npz --out new.cfqp",
@@ -55,6 +55,12 @@ const LINES: [&str; 41] = [
     "demo --out data.npz",
     // evaluation
     "evaluate model.cfqp no-truth.npz",
+    "compare data.npz",
+    "compare data.npz --eval no-truth.npz",
+    "compare data.npz --eval data.npz --methods forest",
+    "compare data.npz --eval data.npz --methods cfqp-gmm",
+    "compare no-truth.npz --eval data.npz --methods oracle",
+    "compare data.npz --eval data.npz --methods sc --window 0",
 ];
 
 #[test]

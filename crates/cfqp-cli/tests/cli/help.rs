@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::{cfqp, text};
 
-const COMMANDS: [&str; 11] = [
+const COMMANDS: [&str; 12] = [
     "",
     "demo",
     "simulate",
@@ -14,6 +14,7 @@ const COMMANDS: [&str; 11] = [
     "fit",
     "query",
     "evaluate",
+    "compare",
     "model",
     "model show",
 ];

@@ -69,6 +69,29 @@ fn units_are_simulated_fitted_asked_and_scored() {
 }
 
 #[test]
+fn methods_are_compared_and_finished_runs_are_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    succeed(folder, "simulate oscillator --n 100 --seed 1 --out train.npz");
+    succeed(folder, "simulate oscillator --n 20 --seed 1001 --out test.npz");
+    let line = "compare train.npz --eval test.npz --methods deep-ite,sc,cfqp,oracle --base linear --classes 3 \
+                --seeds 2 --window 0.2 --out tables";
+    let found = json(folder, line);
+    assert_eq!(found["runs"].as_array().unwrap().len(), 8);
+    assert_eq!(
+        (&found["summaries"][2]["method"], &found["summaries"][2]["failed"]),
+        (&"cfqp".into(), &0.into())
+    );
+    let again = cfqp(folder, &line.split_whitespace().collect::<Vec<_>>());
+    assert!(again.status.success());
+    assert_eq!(text(&again.stderr).matches("(finished before)").count(), 8);
+    assert!(text(&again.stdout).contains("20 units, 2 seeds") && text(&again.stdout).contains("oracle"));
+    let read = |name: &str| std::fs::read_to_string(folder.join("tables").join(name)).unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&read("results.json")).unwrap(), found);
+    assert!(read("table.md").starts_with("| method | cf mse |") && read("table.tex").contains("oracle & "));
+}
+
+#[test]
 fn an_answer_at_the_units_own_treatment_is_its_outcome() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();

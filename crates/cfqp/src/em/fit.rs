@@ -8,19 +8,17 @@ use super::members::{self, Member};
 use super::mixture::{Mixture, around, gather};
 use super::paper::paper_recipe;
 use super::pool::Pool;
+use super::prepared::{Prepared, enough};
 use super::scales::{Residuals, Scales};
 use super::select::{Rung, Selection, select};
-use super::split::Split;
 use super::store::Store;
 use super::{Monitor, Prior, Resources, Support};
-use crate::config::{FitConfig, Recipe};
-use crate::data::{Dataset, Scaler};
+use crate::Result;
+use crate::config::{FitConfig, Recipe, Sharing};
+use crate::data::Dataset;
 use crate::eval::adjusted_rand_index;
-use crate::models::{BaseConfig, Shapes};
-use crate::{Error, Result, stream};
+use crate::models::BaseConfig;
 
-/// Fewest units that a fit accepts.
-const LEAST_UNITS: usize = 20;
 /// A start is another solution where its classes agree less than this with the best one's ...
 const OTHER: f64 = 0.9;
 /// ... and is not ruled out where its likelihood per element comes this close.
@@ -35,24 +33,18 @@ pub fn fit(
     monitor: &dyn Monitor,
 ) -> Result<Fitted> {
     config.check()?;
-    if data.len() < LEAST_UNITS {
-        let problem = format!("{} units are too few to fit a model on", data.len());
-        return Err(Error::data("x", problem, format!("give at least {LEAST_UNITS}")));
-    }
-    let mut rng = stream(config.seed, &["split"]);
-    let (joined, split) = match valid {
-        None => (None, Split::new(data.len(), &mut rng)),
-        Some(valid) => (Some(data.join(valid)?), Split::given(data.len(), valid.len(), &mut rng)),
+    enough(data)?;
+    let raw_treatment = config.recipe == Recipe::Paper;
+    let (joined, prepared) = match valid {
+        None => (None, Prepared::new(data, config.seed, raw_treatment)?),
+        Some(valid) => {
+            let joined = data.join(valid)?;
+            let prepared = Prepared::given(&joined, valid.len(), config.seed, raw_treatment);
+            (Some(joined), prepared)
+        }
     };
     let data = joined.as_ref().unwrap_or(data);
-    let scaler = Scaler::fit(&data.view(split.train.clone()), config.recipe == Recipe::Paper);
-    let shapes = Shapes {
-        x: data.x().shape().to_vec(),
-        t: data.t().each(),
-        y: data.y().shape().to_vec(),
-        missing: data.x().mask().is_some(),
-        classes: 0,
-    };
+    let Prepared { split, scaler, shapes } = prepared;
     let pool = Pool::new(resources.threads)?;
     let store = Store::open(resources, config, data)?;
     let context = Context {
@@ -75,7 +67,10 @@ pub fn fit(
 /// Starts and EM, choice of base model and K, ensemble, scales, weights, calibration.
 fn default_recipe(context: &Context<'_>) -> Result<Fitted> {
     let Selection { chosen, tried, one_class_suffices } = select(context)?;
-    let learned = learn(context, &chosen)?;
+    let best = &chosen.attempts[0];
+    let labels = label(context, &best.course.mixture, &context.split.learning());
+    let (base, classes, sharing) = (&chosen.base, chosen.classes, best.sharing);
+    let learned = learn(context, Labelled { base, classes, sharing, labels, settled: false })?;
     let mixture = Mixture { prior: learned.prior, scales: learned.scales, members: learned.members };
     let alternatives = alternatives(context, &chosen);
     let report = FitReport {
@@ -94,33 +89,44 @@ fn default_recipe(context: &Context<'_>) -> Result<Fitted> {
     finish(context, chosen.base, mixture, alternatives, report)
 }
 
-/// What the ensemble came to.
-struct Learned {
-    members: Vec<super::components::Components>,
-    scales: Scales,
-    prior: Prior,
-    sizes: Vec<usize>,
-    val_nll: f64,
-    val_mse: f64,
-    epochs: usize,
-    effort: &'static str,
+/// What the ensemble is trained on.
+pub(crate) struct Labelled<'a> {
+    pub base: &'a BaseConfig,
+    pub classes: usize,
+    /// How the classes shared networks when they were found.
+    pub sharing: Sharing,
+    /// The class of every row of the data set.
+    pub labels: Vec<usize>,
+    /// Whether the labels are the truth, rather than a guess that a better network may improve.
+    pub settled: bool,
 }
 
-/// Train the ensemble on the classes that EM found, and look at what it leaves unexplained.
-fn learn(context: &Context<'_>, rung: &Rung) -> Result<Learned> {
-    let (base, classes, best) = (&rung.base, rung.classes, &rung.attempts[0]);
+/// What the ensemble came to.
+pub(crate) struct Learned {
+    pub members: Vec<super::components::Components>,
+    pub scales: Scales,
+    pub prior: Prior,
+    pub sizes: Vec<usize>,
+    pub val_nll: f64,
+    pub val_mse: f64,
+    pub epochs: usize,
+    pub effort: &'static str,
+}
+
+/// Train the ensemble on classes, and look at what it leaves unexplained.
+pub(crate) fn learn(context: &Context<'_>, labelled: Labelled<'_>) -> Result<Learned> {
+    let Labelled { base, classes, sharing, labels, settled } = labelled;
     let batcher = context.batcher();
     let rows = context.split.learning();
     let (count, folds) = members::counts(context, base);
     let folds = members::cut(&rows, folds);
-    let labels = label(context, &best.course.mixture, &rows);
-    let (setting, first) = members::choose(context, base, classes, best.sharing, &labels, &folds)?;
+    let (setting, first) = members::choose(context, base, classes, sharing, &labels, &folds)?;
     let labels = match first {
-        Some(first) => {
+        Some(first) if !settled => {
             let mixture = around(first.components, &batcher, &first.held_out, context.device);
             label(context, &mixture, &rows)
         }
-        None => labels,
+        _ => labels,
     };
     let members = members::ensemble(context, base, classes, &setting, &labels, &folds, count)?;
 

@@ -35,7 +35,7 @@ const COUNTED_ELEMENTS: usize = 64;
 const LEAST_SHARE: f64 = 0.4;
 
 /// Base models worth trying on data of these shapes.
-fn candidates(context: &Context<'_>) -> Vec<BaseConfig> {
+pub(super) fn candidates(context: &Context<'_>) -> Vec<BaseConfig> {
     let config = context.config;
     let linear = || BaseConfig::Linear(LinearConfig::default());
     let mlp = || BaseConfig::Mlp(config.mlp.clone());

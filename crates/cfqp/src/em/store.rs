@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Resources;
 use crate::config::FitConfig;
-use crate::data::{Dataset, read_container, write_container};
+use crate::data::{Dataset, Units, read_container, write_container};
 use crate::nn::Weight;
 use crate::{Error, Result};
 
@@ -50,7 +50,7 @@ struct Job {
 impl Store {
     /// The checkpoint of a fit of `config` on `data`, empty unless `resources` ask to resume one that is there.
     pub fn open(resources: &Resources, config: &FitConfig, data: &Dataset) -> Result<Self> {
-        let fingerprint = fingerprint(config, data)?;
+        let fingerprint = fingerprint(config, &[data.x(), data.t(), data.y()])?;
         let entries = match &resources.checkpoint {
             Some(path) if resources.resume && path.exists() => read(path, &fingerprint)?,
             _ => BTreeMap::new(),
@@ -112,13 +112,13 @@ fn read(path: &Path, fingerprint: &str) -> Result<BTreeMap<String, Entry>> {
 }
 
 /// A number that differs between fits whose settings or data differ.
-fn fingerprint(config: &FitConfig, data: &Dataset) -> Result<String> {
+pub(crate) fn fingerprint(config: &impl Serialize, data: &[&Units]) -> Result<String> {
     let text = serde_json::to_string(config);
     let text = text.map_err(|e| Error::config("config", e.to_string(), "give settings that are numbers"))?;
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     let mut mix = |word: u64| hash = (hash ^ word).wrapping_mul(0x0100_0000_01b3).rotate_left(23);
     text.bytes().for_each(|byte| mix(byte.into()));
-    for units in [data.x(), data.t(), data.y()] {
+    for units in data {
         units.shape().iter().for_each(|&side| mix(side as u64));
         units.values().iter().for_each(|value| mix(value.to_bits().into()));
         units.mask().unwrap_or_default().iter().for_each(|&seen| mix(seen.into()));
@@ -129,7 +129,6 @@ fn fingerprint(config: &FitConfig, data: &Dataset) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Units;
 
     #[test]
     fn finished_jobs_come_back_for_the_same_fit_only() {

@@ -35,8 +35,12 @@ pub fn read_truth(path: &Path) -> Result<Reference> {
         read_array(path, key)?.ok_or_else(|| Error::file(path, format!("there is no array `{key}`"), NEEDED))
     };
     let (t_new, y_new) = (needed("t_new")?, needed("y_new")?);
-    let z = read_array(path, "z")?.map(|z| classes(&z)).transpose().map_err(|error| error.in_file(path))?;
-    Ok(Reference { t_new, y_new, z })
+    Ok(Reference { t_new, y_new, z: read_classes(path)? })
+}
+
+/// Reads the classes `z` of a `.npz` file, if they are there.
+pub fn read_classes(path: &Path) -> Result<Option<Vec<usize>>> {
+    read_array(path, "z")?.map(|z| classes(&z)).transpose().map_err(|error| error.in_file(path))
 }
 
 /// Whole numbers from 0 up, one per unit.
@@ -103,26 +107,25 @@ fn score(
     ask: &Ask,
     answers: &Answers,
 ) -> Result<Evaluation> {
-    let image = truth.y_new.shape().len() == 3;
-    let unit = if image { 1.0 } else { fitted.scaler().x_variance };
-    let cf_mse_raw = mse(&truth.y_new, &answers.point)?;
-    let mse_rho0 = if ask.rho == 0.0 {
-        cf_mse_raw
+    let x_variance = fitted.scaler().x_variance;
+    let Accuracy { cf_mse, cf_mse_raw, ssim } = accuracy(&truth.y_new, &answers.point, x_variance)?;
+    let cf_mse_rho0 = if ask.rho == 0.0 {
+        cf_mse
     } else {
-        mse(&truth.y_new, &fitted.query(data, &truth.t_new, &Ask { rho: 0.0, ..*ask })?.point)?
+        let anew = fitted.query(data, &truth.t_new, &Ask { rho: 0.0, ..*ask })?;
+        mse(&truth.y_new, &anew.point)? / unit(&truth.y_new, x_variance)
     };
     let covered = coverage(&truth.y_new, &answers.lower, &answers.upper)?;
     let found: Vec<usize> = answers.diagnoses.iter().map(|diagnosis| diagnosis.class).collect();
     let z = truth.z.as_ref().map(|z| check_count(z, data.len())).transpose()?;
-    let large = matches!(truth.y_new.shape(), [_, height, width] if *height >= 7 && *width >= 7);
     let ok = answers.diagnoses.iter().filter(|diagnosis| diagnosis.ok()).count();
     Ok(Evaluation {
         units: data.len(),
         ask: *ask,
-        cf_mse: cf_mse_raw / unit,
+        cf_mse,
         cf_mse_raw,
-        cf_mse_rho0: mse_rho0 / unit,
-        ssim: large.then(|| ssim(&truth.y_new, &answers.point)).transpose()?,
+        cf_mse_rho0,
+        ssim,
         class_accuracy: z.map(|z| class_accuracy(z, &found)),
         ari: z.map(|z| adjusted_rand_index(z, &found)),
         coverage: covered.share,
@@ -130,6 +133,29 @@ fn score(
         ok: ok as f64 / data.len() as f64,
         query_seconds: 0.0,
     })
+}
+
+/// Errors of counterfactuals.
+pub(super) struct Accuracy {
+    pub cf_mse: f64,
+    pub cf_mse_raw: f64,
+    pub ssim: Option<f64>,
+}
+
+/// The errors of `answers`, where all elements of x have the variance `x_variance` in the training units.
+pub(super) fn accuracy(y_new: &Units, answers: &Units, x_variance: f64) -> Result<Accuracy> {
+    let cf_mse_raw = mse(y_new, answers)?;
+    let large = matches!(y_new.shape(), [_, height, width] if *height >= 7 && *width >= 7);
+    Ok(Accuracy {
+        cf_mse: cf_mse_raw / unit(y_new, x_variance),
+        cf_mse_raw,
+        ssim: large.then(|| ssim(y_new, answers)).transpose()?,
+    })
+}
+
+/// What errors are divided by: images stay in pixels.
+fn unit(y_new: &Units, x_variance: f64) -> f64 {
+    if y_new.shape().len() == 3 { 1.0 } else { x_variance }
 }
 
 fn check_count(z: &[usize], units: usize) -> Result<&[usize]> {

@@ -4,10 +4,12 @@ mod linear;
 mod mlp;
 mod net;
 pub(crate) mod ridge;
+mod shapes;
 
 pub use linear::{LinearConfig, LinearMap};
 pub use mlp::{Mlp, MlpConfig};
 pub use net::{BaseConfig, Net};
+pub use shapes::Shapes;
 
 mod transformer;
 
@@ -36,22 +38,6 @@ pub struct Input {
     /// The seed of this batch's dropout masks in training, None in evaluation. A network that drops nothing
     /// ignores it. The seed alone fixes the masks, whatever runs beside it: give every batch its own.
     pub dropout: Option<u64>,
-}
-
-/// The shapes that a network is made for.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Shapes {
-    /// One unit's covariates: `[features]`, `[channels, steps]` or `[channels, height, width]`.
-    pub x: Vec<usize>,
-    /// Treatment dimensions.
-    pub t: usize,
-    /// One unit's outcome.
-    pub y: Vec<usize>,
-    /// Whether x may have missing values: then an indicator stands beside every element.
-    pub missing: bool,
-    /// How many classes the network is told apart, 0 if it is not told the class.
-    pub classes: usize,
 }
 
 /// A differentiable m(x, t).

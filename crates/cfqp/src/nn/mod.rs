@@ -19,7 +19,7 @@ mod norm;
 mod relu;
 mod simd;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod weights;
 mod window;
 

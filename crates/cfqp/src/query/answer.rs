@@ -104,11 +104,11 @@ impl Fitted {
 
     fn answer(&self, data: &Dataset, to: &Units, from: Option<&Units>, ask: &Ask) -> Result<Answers> {
         ask.check()?;
-        self.check_data(data)?;
+        self.shapes().check(data)?;
         let scaler = self.scaler();
         let batcher = Batcher { data, scaler, missing: self.shapes().missing };
-        let to = self.treatments(to, data.len())?;
-        let from = from.map(|from| self.treatments(from, data.len())).transpose()?;
+        let to = self.shapes().treatments(&scaler.t, to, data.len())?;
+        let from = from.map(|from| self.shapes().treatments(&scaler.t, from, data.len())).transpose()?;
         let rows: Vec<usize> = (0..data.len()).collect();
         let spread = self.header.calibration.spread;
         let part = |rows: &[usize]| {
@@ -137,49 +137,6 @@ impl Fitted {
             posterior: join(&|part| &part.posterior),
             diagnoses: parts.iter().flat_map(|part| part.diagnoses.iter().copied()).collect(),
         })
-    }
-
-    fn check_data(&self, data: &Dataset) -> Result<()> {
-        let shapes = self.shapes();
-        let pairs = [("x", data.x().shape(), &shapes.x), ("y", data.y().shape(), &shapes.y)];
-        for (name, seen, expected) in pairs {
-            if seen != expected {
-                let problem = format!("a unit has shape {seen:?}, the model was fitted on {expected:?}");
-                return Err(Error::data(
-                    name,
-                    problem,
-                    "give units of the kind that the model was fitted on",
-                ));
-            }
-        }
-        if data.t().each() != shapes.t {
-            let problem =
-                format!("{} treatments per unit, the model was fitted on {}", data.t().each(), shapes.t);
-            return Err(Error::data("t", problem, "give units of the kind that the model was fitted on"));
-        }
-        if data.x().mask().is_some() && !shapes.missing {
-            let hint = "fit the model on data with missing values, or fill them in";
-            return Err(Error::data("x", "values are missing, and none were in training", hint));
-        }
-        Ok(())
-    }
-
-    /// Standardised treatments, one per unit.
-    fn treatments(&self, t: &Units, n: usize) -> Result<Vec<f32>> {
-        let d_t = self.shapes().t;
-        if t.each() != d_t || t.shape().len() != 1 {
-            let problem = format!("it is {} numbers, the model's treatments are {d_t}", t.each());
-            return Err(Error::data("treatment", problem, "give as many numbers as t has in the data"));
-        }
-        if t.len() != n && t.len() != 1 {
-            let problem = format!("{} treatments for {n} units", t.len());
-            return Err(Error::data("treatment", problem, "give one for every unit, or one for all"));
-        }
-        let mut out = Vec::with_capacity(n * t.each());
-        (0..n).for_each(|i| {
-            self.scaler().t.standardise_into(t.row(if t.len() == 1 { 0 } else { i }), &mut out)
-        });
-        Ok(out)
     }
 
     fn answer_batch(&self, question: &Question<'_>, ask: &Ask) -> Batch {

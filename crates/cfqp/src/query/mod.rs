@@ -16,8 +16,10 @@
 mod abduct;
 mod answer;
 mod interval;
+mod told;
 
 pub use answer::{Answers, Ask, Diagnosis};
+pub(crate) use told::Answering;
 
 #[cfg(test)]
 mod tests {

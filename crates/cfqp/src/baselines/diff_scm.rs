@@ -1,0 +1,290 @@
+//! Diff-SCM: a score-based diffusion of y given (x, t), abducted and answered along its probability flow.
+//!
+//! Noise grows with the diffusion time r in (0, 1] (variance exploding): y_r = y + sigma(r) z, z ~ N(0, I),
+//! sigma(r)^2 = (25^(2r) - 1) / (2 ln 25). A network learns the mean D of y given y_r (denoising score matching); the
+//! score is (D - y_r) / sigma^2. The probability flow dy/dr = -1/2 (d sigma^2/dr) score reads, along s = ln sigma,
+//!
+//! ```text
+//! dy/ds = y - D(y, sigma; x, t)
+//! ```
+//!
+//! Abduction runs it from little noise to much under (x, t), the answer from much to little under (x, t'). At t' = t
+//! the unit's own outcome comes back.
+//!
+//! The network is trained where targets and inputs have variance 1 at every noise:
+//! D = y_r / (1 + sigma^2) + sigma / sqrt(1 + sigma^2) F(y_r / sqrt(1 + sigma^2), x, t, ln sigma / 2), with
+//! mean |F - target|^2 as the loss. F is a U-Net that sees y_r and x side by side and an embedding of treatment and
+//! diffusion time; a perceptron where x and y have no common grid.
+
+use burn::tensor::{Device, Tensor};
+use rand::RngExt as _;
+use rand_distr::{Distribution, StandardNormal};
+use serde::{Deserialize, Serialize};
+
+use super::Counterfactual;
+use super::descent::{Lesson, descend};
+use super::dopri::{Tolerance, solve};
+use crate::data::{Batcher, Dataset, Units};
+use crate::em::{BATCH, Monitor, Pool, Prepared, Resources, Schedule};
+use crate::models::{BaseConfig, Input, MlpConfig, Net, Network, Shapes, UnetConfig};
+use crate::nn::{TreatmentEmbeddingConfig, tensor};
+use crate::{Error, Result, Rng, stream};
+
+/// Settings of [`DiffScm`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DiffScmConfig {
+    /// The base of the growing noise.
+    pub sigma: f64,
+    /// The least diffusion time.
+    pub least_time: f64,
+    /// How exactly the probability flow is followed, relative and absolute, in standardised outcomes.
+    pub tolerance: f64,
+    /// The score network where x and y share a grid.
+    pub unet: UnetConfig,
+    /// The score network elsewhere.
+    pub mlp: MlpConfig,
+    /// Passes over the units, at most; none: by the units.
+    pub epochs: Option<usize>,
+    /// Units per step.
+    pub batch: usize,
+    /// Adam's step size.
+    pub learning_rate: f64,
+    /// Decoupled weight decay.
+    pub weight_decay: f64,
+}
+
+impl Default for DiffScmConfig {
+    fn default() -> Self {
+        let treatment = TreatmentEmbeddingConfig::Smooth { frequencies: 16, scale: 0.25 };
+        Self {
+            sigma: 25.0,
+            least_time: 1e-3,
+            tolerance: 1e-3,
+            unet: UnetConfig { treatment, ..UnetConfig::default() },
+            mlp: MlpConfig { treatment, ..MlpConfig::default() },
+            epochs: None,
+            batch: 64,
+            learning_rate: 1e-3,
+            weight_decay: 0.05,
+        }
+    }
+}
+
+impl DiffScmConfig {
+    /// Whether the settings can be used.
+    pub fn check(&self) -> Result<()> {
+        let positive = [("batch", self.batch), ("epochs", self.epochs.unwrap_or(1))];
+        if let Some((field, _)) = positive.into_iter().find(|(_, value)| *value == 0) {
+            return Err(Error::config(field, "it is 0", "give at least 1"));
+        }
+        if !(self.sigma > 1.0 && self.sigma.is_finite()) {
+            return Err(Error::config("sigma", format!("{} is not above 1", self.sigma), "25 is usual"));
+        }
+        let between = |value: f64| value > 0.0 && value < 1.0;
+        if !(between(self.least_time) && between(self.tolerance)) {
+            let hint = "least_time and tolerance lie between 0 and 1; 0.001 is usual";
+            return Err(Error::config("tolerance", "out of range", hint));
+        }
+        self.mlp.check()
+    }
+
+    /// ln of the noise's deviation at diffusion time r.
+    fn log_sigma(&self, r: f64) -> f64 {
+        let log = self.sigma.ln();
+        0.5 * ((2.0 * r * log).exp_m1() / (2.0 * log)).ln()
+    }
+
+    fn schedule(&self, units: usize, images: bool) -> Schedule {
+        let steps = if images { 1500 } else { 4000 };
+        let epochs = self.epochs.unwrap_or_else(|| (steps * self.batch / units.max(1)).clamp(30, 300));
+        let (batch, learning_rate, weight_decay) = (self.batch, self.learning_rate, self.weight_decay);
+        Schedule {
+            epochs,
+            batch,
+            learning_rate,
+            cosine: true,
+            weight_decay,
+            patience: Some(epochs.div_ceil(3)),
+        }
+    }
+}
+
+/// A fitted diffusion.
+#[derive(Clone, Debug)]
+pub struct DiffScm {
+    prepared: Prepared,
+    config: DiffScmConfig,
+    net: Net,
+    device: Device,
+    threads: usize,
+}
+
+impl DiffScm {
+    /// Train the score network, stopped by validation units.
+    pub(crate) fn fit(
+        data: &Dataset,
+        config: &DiffScmConfig,
+        seed: u64,
+        resources: &Resources,
+        monitor: &dyn Monitor,
+    ) -> Result<Self> {
+        config.check()?;
+        let prepared = Prepared::new(data, seed, false)?;
+        let (device, pool) = (&resources.device, Pool::new(resources.threads)?);
+        let rng = &mut stream(seed, &["diff-scm"]);
+        let (base, shapes) = network(&prepared.shapes, config);
+        let net = base.init(&shapes, rng, device)?;
+        let images = matches!((&base, shapes.x.len()), (BaseConfig::Unet(_), 3));
+        let schedule = config.schedule(prepared.split.train.len(), images);
+        monitor.stage("diffusion", schedule.epochs);
+        let lesson = Lesson { schedule: &schedule, train: &prepared.split.train, device, monitor };
+        let task = Task { data, prepared: &prepared, config };
+        let work = || {
+            let judge = |net: &Net| task.judge(net, seed, device);
+            descend(net, &lesson, rng, |net, rows, device, rng| task.loss(net, rows, device, rng), judge)
+        };
+        // every operation of a U-Net is cut into the same parts whatever the threads
+        let (net, _) = if matches!(base, BaseConfig::Unet(_)) { pool.alone(work) } else { pool.one(work) }?;
+        let (config, device) = (config.clone(), device.clone());
+        Ok(Self { prepared, config, net, device, threads: resources.threads })
+    }
+
+    /// D(y, sigma; x, t) of a batch.
+    fn denoise(&self, y: &[f32], log_sigma: f64, x: &Tensor<2>, t: &[f32]) -> Vec<f32> {
+        let n = x.dims()[0];
+        let square = (2.0 * log_sigma).exp();
+        let (skip, out) = (1.0 / (1.0 + square), (square / (1.0 + square)).sqrt());
+        let scaled = y.iter().map(|y| y * (1.0 / (1.0 + square).sqrt()) as f32).collect();
+        let y_scaled = tensor(scaled, [n, y.len() / n], &self.device);
+        let t = with_time(t, &vec![log_sigma; n]);
+        let f = self.net.forward(&input(y_scaled, x.clone(), t, &self.device));
+        let f = f.into_data().try_into_vec::<f32>().expect("networks are f32");
+        y.iter().zip(f).map(|(y, f)| skip as f32 * y + out as f32 * f).collect()
+    }
+
+    fn answer(&self, batcher: &Batcher<'_>, rows: &[usize], to: &[f32]) -> Result<Vec<f32>> {
+        let x = covariates(batcher, rows, &self.device);
+        let ends = [self.config.log_sigma(self.config.least_time), self.config.log_sigma(1.0)];
+        let tolerance = Tolerance { relative: self.config.tolerance, absolute: self.config.tolerance };
+        let flow = |y: Vec<f32>, t: &[f32], [from, to]: [f64; 2]| {
+            let slope = |s: f64, y: &[f32]| {
+                let mean = self.denoise(y, s, &x, t);
+                y.iter().zip(mean).map(|(y, mean)| y - mean).collect()
+            };
+            solve(slope, y, from, to, tolerance).ok_or_else(|| {
+                let problem = format!(
+                    "the probability flow of units {} to {} has no solution",
+                    rows[0],
+                    rows[rows.len() - 1]
+                );
+                Error::fit(problem, "look for extreme values in x, t and y, or train longer")
+            })
+        };
+        let noise = flow(batcher.outcomes(rows), &batcher.treatments(rows), ends)?;
+        let mut answer = flow(noise, to, [ends[1], ends[0]])?;
+        answer
+            .chunks_exact_mut(batcher.scaler.y.each())
+            .for_each(|unit| self.prepared.scaler.y.restore(unit));
+        Ok(answer)
+    }
+}
+
+impl Counterfactual for DiffScm {
+    fn counterfactual(&self, data: &Dataset, to: &Units) -> Result<Units> {
+        let shapes = &self.prepared.shapes;
+        shapes.check(data)?;
+        let to = shapes.treatments(&self.prepared.scaler.t, to, data.len())?;
+        let (batcher, rows): (_, Vec<usize>) = (self.prepared.batcher(data), (0..data.len()).collect());
+        let parts = Pool::new(self.threads)?.try_map(rows.chunks(BATCH).collect(), |rows| {
+            self.answer(&batcher, rows, &to[rows[0] * shapes.t..][..rows.len() * shapes.t])
+        })?;
+        Units::new("answer", shapes.y.clone(), parts.concat())
+    }
+}
+
+/// The score network for data of these shapes: y_r beside x, the diffusion time beside the treatment.
+fn network(shapes: &Shapes, config: &DiffScmConfig) -> (BaseConfig, Shapes) {
+    let twice = 1 + usize::from(shapes.missing);
+    let mut joint = Shapes { x: shapes.y.clone(), t: shapes.t + 1, missing: false, ..shapes.clone() };
+    joint.x[0] += twice * shapes.x[0];
+    let same_grid = shapes.x.len() > 1 && shapes.x[1..] == shapes.y[1..];
+    if same_grid && config.unet.check(&joint).is_ok() {
+        return (BaseConfig::Unet(config.unet.clone()), joint);
+    }
+    joint.x = vec![shapes.y.iter().product::<usize>() + twice * shapes.x.iter().product::<usize>()];
+    (BaseConfig::Mlp(config.mlp.clone()), joint)
+}
+
+/// x of `rows` and which of it is missing.
+fn covariates(batcher: &Batcher<'_>, rows: &[usize], device: &Device) -> Tensor<2> {
+    let each = batcher.scaler.x.each();
+    let x = tensor(batcher.covariates(rows), [rows.len(), each], device);
+    match batcher.missing {
+        true => Tensor::cat(vec![x, tensor(batcher.missing_x(rows), [rows.len(), each], device)], 1),
+        false => x,
+    }
+}
+
+fn input(y: Tensor<2>, x: Tensor<2>, t: Vec<f32>, device: &Device) -> Input {
+    let n = y.dims()[0];
+    let d_t = t.len() / n;
+    let x = Tensor::cat(vec![y, x], 1);
+    Input { x, missing: None, t: tensor(t, [n, d_t], device), class: None, dropout: None }
+}
+
+/// Each unit's treatments and, behind them, its diffusion time as ln sigma / 2, which has about the spread of a
+/// standardised treatment.
+fn with_time(t: &[f32], log_sigma: &[f64]) -> Vec<f32> {
+    let d_t = t.len() / log_sigma.len();
+    let unit = |(t, s): (&[f32], &f64)| [t, &[(s / 2.0) as f32]].concat();
+    t.chunks_exact(d_t).zip(log_sigma).flat_map(unit).collect()
+}
+
+/// The score network in training.
+struct Task<'a> {
+    data: &'a Dataset,
+    prepared: &'a Prepared,
+    config: &'a DiffScmConfig,
+}
+
+impl Task<'_> {
+    /// mean |F - target|^2 over observed elements, at diffusion times drawn evenly over the batch.
+    fn loss(&self, net: &Net, rows: &[usize], device: &Device, rng: &mut Rng) -> Tensor<1> {
+        let batcher = self.prepared.batcher(self.data);
+        let (n, d) = (rows.len(), batcher.scaler.y.each());
+        let least = self.config.least_time;
+        let time = |i: usize, u: f64| least + (1.0 - least) * (i as f64 + u) / n as f64;
+        let log_sigma: Vec<f64> = (0..n).map(|i| self.config.log_sigma(time(i, rng.random()))).collect();
+        let y = batcher.outcomes(rows);
+        let (mut scaled, mut target) = (Vec::with_capacity(n * d), Vec::with_capacity(n * d));
+        for (y, s) in y.chunks_exact(d).zip(&log_sigma) {
+            let sigma = s.exp() as f32;
+            let root = (1.0 + sigma * sigma).sqrt();
+            for y in y {
+                let z: f32 = StandardNormal.sample(rng);
+                let noisy = y + sigma * z;
+                scaled.push(noisy / root);
+                // (y - noisy / root^2) root / sigma, without the difference of near numbers
+                target.push((sigma * y - z) / root);
+            }
+        }
+        let t = with_time(&batcher.treatments(rows), &log_sigma);
+        let x = covariates(&batcher, rows, device);
+        let f = net.forward(&input(tensor(scaled, [n, d], device), x, t, device));
+        let gap = f - tensor(target, [n, d], device);
+        match batcher.target(rows, device).observed {
+            None => gap.square().mean(),
+            Some(seen) => (gap * seen.clone()).square().sum() / seen.sum().clamp_min(1.0),
+        }
+    }
+
+    /// The loss on validation units, with the same times and noise every time.
+    fn judge(&self, net: &Net, seed: u64, device: &Device) -> f64 {
+        let (rng, valid) = (&mut stream(seed, &["diff-scm", "judge"]), &self.prepared.split.valid);
+        let part = |rows: &[usize]| {
+            f64::from(self.loss(net, rows, device, rng).into_scalar::<f32>()) * rows.len() as f64
+        };
+        valid.chunks(BATCH).map(part).sum::<f64>() / valid.len() as f64
+    }
+}
