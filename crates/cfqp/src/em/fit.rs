@@ -3,13 +3,13 @@
 use super::calibrate::{Calibration, Case};
 use super::components::BATCH;
 use super::explore::{Attempt, Context};
-use super::fitted::{FitReport, Fitted, Header, Part, StartReport};
+use super::fitted::{FitReport, Fitted, Header, Part, StartReport, Tried};
 use super::members::{self, Member};
 use super::mixture::{Mixture, around, gather};
 use super::paper::paper_recipe;
 use super::pool::Pool;
 use super::scales::{Residuals, Scales};
-use super::select::{Rung, Selection, select};
+use super::select::{Rung, Selection, compare, select};
 use super::split::Split;
 use super::store::Store;
 use super::{Monitor, Prior, Resources, Support};
@@ -34,6 +34,32 @@ pub fn fit(
     resources: &Resources,
     monitor: &dyn Monitor,
 ) -> Result<Fitted> {
+    with_context(data, valid, config, resources, monitor, |context| match config.recipe {
+        Recipe::Default => default_recipe(context),
+        Recipe::Paper => paper_recipe(context),
+    })
+}
+
+/// What held-out units say of every number of classes up to `config.max_classes`; nothing is trained beyond that.
+pub fn compare_classes(
+    data: &Dataset,
+    valid: Option<&Dataset>,
+    config: &FitConfig,
+    resources: &Resources,
+    monitor: &dyn Monitor,
+) -> Result<Vec<Tried>> {
+    with_context(data, valid, config, resources, monitor, compare)
+}
+
+/// Split and scale, and go on with what a fit needs.
+fn with_context<R>(
+    data: &Dataset,
+    valid: Option<&Dataset>,
+    config: &FitConfig,
+    resources: &Resources,
+    monitor: &dyn Monitor,
+    run: impl FnOnce(&Context<'_>) -> Result<R>,
+) -> Result<R> {
     config.check()?;
     if data.len() < LEAST_UNITS {
         let problem = format!("{} units are too few to fit a model on", data.len());
@@ -55,7 +81,7 @@ pub fn fit(
     };
     let pool = Pool::new(resources.threads)?;
     let store = Store::open(resources, config, data)?;
-    let context = Context {
+    run(&Context {
         config,
         data,
         scaler: &scaler,
@@ -65,11 +91,7 @@ pub fn fit(
         pool: &pool,
         monitor,
         store: &store,
-    };
-    match config.recipe {
-        Recipe::Default => default_recipe(&context),
-        Recipe::Paper => paper_recipe(&context),
-    }
+    })
 }
 
 /// Starts and EM, choice of base model and K, ensemble, scales, weights, calibration.
@@ -263,6 +285,7 @@ pub(crate) fn finish(
         members: Part::of(&mixture),
         alternatives: alternatives.iter().map(Part::of).collect(),
         report,
+        layout: None,
     };
     let support = Support::new(&context.batcher(), &split.train);
     Fitted {

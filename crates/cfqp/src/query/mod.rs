@@ -15,9 +15,15 @@
 
 mod abduct;
 mod answer;
+mod average;
 mod interval;
+mod judge;
+mod tabulate;
 
 pub use answer::{Answers, Ask, Diagnosis};
+pub use average::{AverageEffect, Averages};
+pub use judge::{Grade, Verdict};
+pub use tabulate::{Asked, Tabulation, repeat_over};
 
 #[cfg(test)]
 mod tests {
