@@ -1,14 +1,18 @@
 //! The command `cfqp`.
 
 mod args;
+mod columns;
 mod commands;
 mod error;
 mod files;
 mod interrupt;
+mod load;
 mod output;
 mod picture;
+mod plot;
 mod progress;
 mod resources;
+mod stream;
 mod table;
 
 use std::process::ExitCode;
@@ -17,9 +21,10 @@ use clap::Parser as _;
 
 fn main() -> ExitCode {
     let cli = args::Cli::parse();
-    let done = commands::run(&cli).and_then(|output| output.print(&cli.show));
+    let done = commands::run(&cli).and_then(|output| output.print(&cli.show).map(|()| output.failed));
     match done {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::SUCCESS,
+        Ok(true) => ExitCode::from(1),
         Err(failure) => failure.report(),
     }
 }

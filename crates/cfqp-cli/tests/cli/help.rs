@@ -4,18 +4,25 @@ use std::fmt::Write as _;
 
 use crate::{cfqp, text};
 
-const COMMANDS: [&str; 11] = [
+const COMMANDS: [&str; 18] = [
     "",
     "demo",
     "simulate",
     "simulate oscillator",
     "simulate cardio",
     "simulate digits",
+    "check",
+    "select",
     "fit",
+    "diagnose",
     "query",
+    "effect",
+    "curve",
     "evaluate",
     "model",
     "model show",
+    "completions",
+    "man",
 ];
 
 #[test]

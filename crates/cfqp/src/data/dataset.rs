@@ -193,7 +193,10 @@ impl Dataset {
     }
 
     /// The units of all `parts`, at least one, which must have the same shapes.
-    pub(crate) fn concat(parts: &[&Self]) -> Result<Self> {
+    pub fn concat(parts: &[&Self]) -> Result<Self> {
+        if parts.is_empty() {
+            return Err(Error::data("x", "there are no units", "give at least one unit"));
+        }
         let join = |name, units: fn(&Self) -> &Units| {
             Units::concat(name, &parts.iter().map(|part| units(part)).collect::<Vec<_>>())
         };

@@ -9,6 +9,9 @@ use crate::{Dataset, Result, Units, coverage};
 /// Units that are looked at, at most.
 const LOOKED_AT: usize = 5000;
 
+/// Least mean agreement of starts on the classes, as an adjusted Rand index.
+const ALIKE: f64 = 0.6;
+
 /// How an assumption fares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -104,7 +107,12 @@ impl Fitted {
             100.0 * same,
             self.report().agreement
         );
-        Ok(Verdict::new("agreement of starts", same, (0.9, 0.7), sentence))
+        let mut verdict = Verdict::new("agreement of starts", same, (0.9, 0.7), sentence);
+        // where most starts come to other classes, the best may be the best by chance
+        if self.report().agreement < ALIKE && verdict.grade == Grade::Ok {
+            verdict.grade = Grade::Doubtful;
+        }
+        Ok(verdict)
     }
 
     /// Do intervals hold what they promise on outcomes that were seen?
@@ -114,7 +122,6 @@ impl Fitted {
             "intervals at level {level} hold {:.1}% of the outcomes that were seen, their noise drawn anew",
             100.0 * held
         );
-        // how far below the promise, on a scale where 1 is at it
         let mut verdict = Verdict::new("calibration", held, (level - 0.05, level - 0.15), sentence);
         if held > level + 0.08 && verdict.grade == Grade::Ok && level < 0.92 {
             verdict.grade = Grade::Doubtful;

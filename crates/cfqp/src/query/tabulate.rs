@@ -175,3 +175,72 @@ pub fn repeat_over(part: &Part, grid: &Units) -> Result<(Part, Units)> {
     let to = Units::new("grid", grid.shape().to_vec(), grid.values().repeat(n))?;
     Ok((part.pick(&rows)?, to))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sim::Oscillator;
+    use crate::{Ask, Averages, Base, Classes, Dataset, FitConfig, Grade, Resources, fit};
+
+    fn world() -> (Dataset, Fitted) {
+        let data = Oscillator::default().simulate(300, 1).unwrap().data;
+        let config = FitConfig { classes: Classes::Given(3), base: Base::Linear, ..FitConfig::default() };
+        let fitted = fit(&data, None, &config, &Resources::default(), &()).unwrap();
+        (data, fitted)
+    }
+
+    fn number(value: f32) -> Units {
+        Units::new("t", vec![1], vec![value]).unwrap()
+    }
+
+    #[test]
+    fn answers_effects_averages_and_verdicts_agree_with_each_other() {
+        let (data, fitted) = world();
+        let ask = Ask::default();
+        let (low, high) = (number(0.3), number(0.7));
+        let ids = Ids::Rows((0..data.len()).collect());
+        let part = Part { data: data.clone(), ids, moments: None };
+        let answers = fitted.query(&data, &high, &ask).unwrap();
+        let tabulation = Tabulation::new(&fitted);
+        let sheet = tabulation.sheet(&part, &Asked::Outcome(&high), &answers);
+        let names =
+            ["row", "t", "t_new", "y0", "lower_y0", "upper_y0", "y1", "lower_y1", "upper_y1", "class"];
+        assert_eq!((sheet.rows(), &sheet.names()[..10]), (300, &names[..]));
+        assert_eq!(sheet.names()[10..], ["posterior_0", "posterior_1", "posterior_2", "flag"]);
+
+        let effects = fitted.effect(&data, &low, &high, &ask).unwrap();
+        let mut averages = Averages::new(&fitted, ask.level);
+        averages.add(&effects);
+        let averages = averages.finish();
+        let mean = effects.point.values().chunks(40).map(|unit| unit[..20].iter().sum::<f32>()).sum::<f32>();
+        assert!((averages[0].effect - f64::from(mean / 20.0 / 300.0)).abs() < 1e-4);
+        assert!(averages.iter().all(|a| a.lower < a.effect && a.effect < a.upper));
+        let classes: usize = averages
+            .iter()
+            .filter(|a| a.outcome == "y0" && a.group.starts_with("class"))
+            .map(|a| a.units)
+            .sum();
+        assert_eq!(classes, 300);
+
+        let verdicts = fitted.judge(&data, ask.level).unwrap();
+        assert_eq!(verdicts.len(), 5);
+        assert_eq!(verdicts[0].grade, Grade::Ok, "{verdicts:?}");
+        assert!(verdicts.iter().all(|verdict| (0.0..=1.0).contains(&verdict.figure)));
+    }
+
+    #[test]
+    fn a_grid_repeats_every_unit() {
+        let (data, fitted) = world();
+        let few = data.pick(&[4, 9]).unwrap();
+        let part = Part { data: few.clone(), ids: Ids::Text(vec!["a".into(), "b".into()]), moments: None };
+        let grid = Units::new("grid", vec![1], vec![0.3, 0.5, 0.7]).unwrap();
+        let (repeated, to) = repeat_over(&part, &grid).unwrap();
+        assert_eq!(repeated.ids.text(3), "b");
+        let all = fitted.query(&repeated.data, &to, &Ask::default()).unwrap();
+        let curve = fitted.curve(&few, &grid, &Ask::default()).unwrap();
+        for (i, unit) in [(1, 0), (4, 1)] {
+            let gap = all.point.row(i).iter().zip(curve[1].point.row(unit)).map(|(a, b)| (a - b).abs());
+            assert!(gap.fold(0.0, f32::max) < 1e-5);
+        }
+    }
+}

@@ -41,8 +41,8 @@ impl Absent {
     }
 
     fn text(&self, text: &str) -> bool {
-        let usual = |word: &&str| text.eq_ignore_ascii_case(word);
-        MISSING.iter().any(|word| usual(&word)) || self.words.iter().any(|word| word == text)
+        MISSING.iter().any(|word| text.eq_ignore_ascii_case(word))
+            || self.words.iter().any(|word| word == text)
     }
 
     fn number(&self, value: f64) -> bool {

@@ -87,29 +87,46 @@ pub struct Treatment {
 
 impl Counts {
     pub(crate) fn new(seen: &[Seen], layout: &Layout, data: &Dataset, tally: &Tally) -> Self {
-        let (x_shape, y_shape) = layout.shapes();
+        let mut counts = Self {
+            rows: tally.rows,
+            dropped: tally.dropped(),
+            columns: seen.iter().map(|seen| column(seen, layout)).collect(),
+            grid: super::long::long(layout).map(|long| long.grid),
+            averaged: tally.averaged,
+            outside: tally.outside,
+            ..Self::of_arrays(data)
+        };
+        counts.treatments.iter_mut().zip(&layout.t).for_each(|(t, name)| t.name.clone_from(name));
+        counts.problems = counts.find_problems();
+        counts.warnings = counts.find_warnings(seen);
+        counts
+    }
+
+    /// What arrays hold: all units are kept, and there are no columns.
+    pub fn of_arrays(data: &Dataset) -> Self {
         let missing = |units: &crate::Units| {
             let mask = units.mask().unwrap_or_default();
             mask.iter().filter(|seen| !**seen).count() as f64 / units.values().len().max(1) as f64
         };
+        let name = |j: usize| if data.t().each() == 1 { "t".to_owned() } else { format!("t{j}") };
         let mut counts = Self {
-            rows: tally.rows,
+            rows: data.len(),
             units: data.len(),
-            dropped: tally.dropped(),
-            x_shape,
-            y_shape,
+            dropped: Vec::new(),
+            x_shape: data.x().shape().to_vec(),
+            y_shape: data.y().shape().to_vec(),
             x_missing: missing(data.x()),
             y_missing: missing(data.y()),
-            columns: seen.iter().map(|seen| column(seen, layout)).collect(),
-            treatments: layout.t.iter().enumerate().map(|(j, name)| treatment(name, j, data)).collect(),
-            grid: super::long::long(layout).map(|long| long.grid),
-            averaged: tally.averaged,
-            outside: tally.outside,
+            columns: Vec::new(),
+            treatments: (0..data.t().each()).map(|j| treatment(&name(j), j, data)).collect(),
+            grid: None,
+            averaged: 0,
+            outside: 0,
             problems: Vec::new(),
             warnings: Vec::new(),
         };
         counts.problems = counts.find_problems();
-        counts.warnings = counts.find_warnings(seen);
+        counts.warnings = counts.find_warnings(&[]);
         counts
     }
 

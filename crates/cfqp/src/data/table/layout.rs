@@ -43,6 +43,10 @@ pub struct TableSpec {
     pub delimiter: Option<char>,
 }
 
+/// What must be said of a table.
+pub(crate) const NEEDED: &str = "a table with a row per unit needs --x, --t and --y; \
+                                 one with a row per sample needs --id, --time, --series, --t and --treated-at";
+
 /// A moment, for all units or by a column.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
@@ -62,7 +66,8 @@ impl TableSpec {
     /// What can be said without looking at the table.
     pub(crate) fn check(&self) -> Result<(), Problem> {
         let lacks = |flag: &str, what: &str| {
-            Problem::new(format!("there is no {flag}"), format!("name {what}, such as {flag}"))
+            let name = flag.split(' ').next().unwrap_or(flag);
+            Problem::new(format!("there is no {name}"), format!("name {what}, such as {flag}"))
         };
         if self.t.is_empty() {
             return Err(lacks("--t dose", "the column of the treatment"));
@@ -88,11 +93,9 @@ impl TableSpec {
     }
 
     fn check_wide(&self) -> Result<(), Problem> {
-        for (flag, columns) in [("--x age,bp", &self.x), ("--y outcome", &self.y)] {
+        for (flag, columns) in [("--x", &self.x), ("--y", &self.y)] {
             if columns.is_empty() {
-                let hint = "a table with a row per unit needs --x, --t and --y; \
-                            one with a row per sample needs --id, --time, --series, --t and --treated-at";
-                return Err(Problem::new(format!("there is no {flag}"), hint));
+                return Err(Problem::new(format!("there is no {flag}"), NEEDED));
             }
         }
         let time =

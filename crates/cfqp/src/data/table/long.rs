@@ -127,14 +127,14 @@ impl Samples {
                 agree(&mut self.t[u][j], known, place, name, &self.ids[u], VARIES)?;
             }
             if let Some((name, cells)) = &moment {
-                let value = finite(cells.cell(i, absent), name, Role::Moment, place)?;
+                let value = finite(cells.cell(i, absent), name, place)?;
                 agree(&mut self.moments[u], value, place, name, &self.ids[u], MOVES)?;
             }
             for (j, (feature, cells)) in plan.fixed.iter().zip(&fixed).enumerate() {
                 let label = cells.label(i, absent);
                 agree(&mut self.fixed[u][j], label, place, &feature.name, &self.ids[u], CHANGES)?;
             }
-            let Some(time) = finite(time.cell(i, absent), plan.time, Role::Time, place)? else {
+            let Some(time) = finite(time.cell(i, absent), plan.time, place)? else {
                 tally.drop(format!("samples whose time `{}` is missing", plan.time), || place.to_string());
                 continue;
             };
@@ -402,22 +402,17 @@ fn agree<T: PartialEq + std::fmt::Display>(
 }
 
 /// A cell that must be a number where it is not missing, at full precision.
-fn finite(
-    cell: super::cells::Cell<'_>,
-    column: &str,
-    role: Role,
-    place: Place,
-) -> Result<Option<f64>, Problem> {
+fn finite(cell: super::cells::Cell<'_>, column: &str, place: Place) -> Result<Option<f64>, Problem> {
     use super::cells::Cell;
     match cell {
         Cell::Missing => Ok(None),
         Cell::Number(value) if value.is_finite() => Ok(Some(value)),
-        Cell::Number(value) => Err(super::scan::not_a_number(place, column, &value.to_string(), role)),
+        Cell::Number(value) => Err(super::scan::no_number(place, column, &value.to_string())),
         Cell::Text(text) if super::cells::is_date(text) => {
             let problem = format!("{place}, column `{column}`: `{text}` is a date");
             Err(Problem::new(problem, super::cells::DATES))
         }
-        Cell::Text(text) => Err(super::scan::not_a_number(place, column, text, role)),
+        Cell::Text(text) => Err(super::scan::no_number(place, column, text)),
     }
 }
 

@@ -28,6 +28,6 @@ pub use counts::{ColumnCount, Counts, Treatment};
 pub use format::Format;
 pub use layout::{Block, Feature, Form, Grid, Layout, Long, TableSpec, TreatedAt};
 pub use part::{Dropped, Ids, Part, Tally};
-pub use read::{Parts, Table};
+pub use read::{Parts, Table, columns_of};
 pub use sheet::{Cells as SheetCells, Sheet, write_sheets};
 pub use study::Study;

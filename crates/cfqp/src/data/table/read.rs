@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::cells::Absent;
 use super::counts::Counts;
-use super::layout::{Block, Feature, Form, Grid, Layout, Long, TableSpec, TreatedAt};
+use super::layout::{Block, Feature, Form, Grid, Layout, Long, NEEDED, TableSpec, TreatedAt};
 use super::long::{Plan, Samples, long};
 use super::names::{listed, one, resolve};
 use super::part::{Ids, Part, Tally};
@@ -36,6 +36,10 @@ impl Table {
     pub fn read(path: &Path, spec: &TableSpec) -> Result<Self> {
         let columns = Source::open(path, spec.delimiter, None)?.columns().to_vec();
         let at = |problem: Problem| problem.at(path);
+        if spec.is_empty() {
+            let problem = format!("what are its columns {}?", listed(&columns));
+            return Err(at(Problem::new(problem, NEEDED)));
+        }
         spec.check().map_err(at)?;
         let roles = roles(spec, &columns).map_err(at)?;
         let absent = Absent::new(&spec.missing);
@@ -262,7 +266,7 @@ pub struct Parts {
 }
 
 enum State {
-    Wide(Source),
+    Wide(Box<Source>),
     /// All units, and how many were given out.
     Long(Option<Box<Part>>, usize),
 }
@@ -277,7 +281,7 @@ impl Parts {
         let absent = Absent::new(&layout.missing);
         let mut tally = Tally::default();
         let state = match long(layout) {
-            None => State::Wide(source),
+            None => State::Wide(Box::new(source)),
             Some(long) => {
                 let samples = Samples::collect(&Plan::of(layout, long), path, source, &absent, &mut tally)?;
                 State::Long(samples.part(layout, long, missing_x, &mut tally)?.map(Box::new), 0)
@@ -347,6 +351,11 @@ impl Iterator for Parts {
         }
         next
     }
+}
+
+/// The names of the columns of the table `path`.
+pub fn columns_of(path: &Path, delimiter: Option<char>) -> Result<Vec<String>> {
+    Ok(Source::open(path, delimiter, None)?.columns().to_vec())
 }
 
 impl Layout {

@@ -232,6 +232,13 @@ pub(crate) fn not_a_number(place: Place, column: &str, text: &str, role: Role) -
     Problem::new(format!("{place}, column `{column}`: `{shown}` is not a number"), hint)
 }
 
+/// The same of a table whose columns are known: how they are read is settled.
+pub(crate) fn no_number(place: Place, column: &str, text: &str) -> Problem {
+    let shown: String = text.chars().take(40).collect();
+    let problem = format!("{place}, column `{column}`: `{shown}` is not a number");
+    Problem::new(problem, "mend the cell, or leave it empty if the value is missing")
+}
+
 /// What stands in `columns` of the table, and how many rows it has.
 pub(crate) fn scan(
     path: &Path,

@@ -74,11 +74,12 @@ impl Cells {
         use std::fmt::Write as _;
         let missing = if quote { "null" } else { "" };
         let number = |value: f32, out: &mut String| {
-            if value.is_finite() {
-                let _ = write!(out, "{value}");
-            } else {
-                out.push_str(missing);
-            }
+            // the shortest digits that give the same number, without a row of zeros
+            let _ = match value.abs() {
+                size if !size.is_finite() => write!(out, "{missing}"),
+                size if size != 0.0 && !(1e-5..1e9).contains(&size) => write!(out, "{value:e}"),
+                _ => write!(out, "{value}"),
+            };
         };
         match self {
             Self::Integers(values) => {

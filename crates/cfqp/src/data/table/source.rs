@@ -233,10 +233,12 @@ pub(crate) fn check_present(wanted: &[String], columns: &[String]) -> Result<(),
         None => Ok(()),
         Some(first) => {
             let near = super::names::nearest(first, columns);
-            let near = near.map_or(String::new(), |near| format!("is `{near}` meant? "));
-            let problem = format!("there is no column {}", listed(&missing));
+            let near = near.map_or(String::new(), |near| format!("is `{near}` meant? If so, rename it: "));
+            let more = missing.len() - 1;
+            let more = if more > 0 { format!(", nor {more} others") } else { String::new() };
+            let problem = format!("there is no column `{first}`{more}");
             let hint = format!(
-                "{near}The model was fitted on a table that has it; the columns here are {}",
+                "{near}the model was fitted on a table that has it; the columns here are {}",
                 listed(columns)
             );
             Err(Problem::new(problem, hint))

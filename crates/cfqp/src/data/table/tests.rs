@@ -88,7 +88,7 @@ fn a_layout_reads_another_table_in_parts_and_tells_what_it_drops() {
     assert_eq!((parts.tally.rows, parts.tally.units, dropped.len()), (5, 2, 3));
     assert!(dropped.iter().any(|d| d.why.contains("`sex` is `x`, which the model has never seen")));
     let error = layout.read(&folder.put("c.csv", "sex,id,y,Dose,age\n"), true).unwrap_err();
-    assert!(error.to_string().ends_with("there is no column dose"), "{error}");
+    assert!(error.to_string().ends_with("there is no column `dose`"), "{error}");
     assert!(error.hint().unwrap().starts_with("is `Dose` meant?"));
     let json = serde_json::to_string(&layout).unwrap();
     assert_eq!(serde_json::from_str::<Layout>(&json).unwrap(), layout);

@@ -7,7 +7,7 @@ use super::cells::{Absent, Cell, Cells};
 use super::layout::{Block, Feature, Form, Layout};
 use super::part::{Ids, Part, Tally, units};
 use super::problem::Problem;
-use super::scan::{Role, not_a_number};
+use super::scan::{Role, no_number};
 use super::source::{Chunk, Place, Source};
 use crate::{Dataset, Result};
 
@@ -52,19 +52,8 @@ impl Wide<'_> {
         let t = self.features(chunk, &t, Role::T, &mut unusable).map_err(named)?;
         let x = self.block(chunk, x, Role::X, &mut unusable).map_err(named)?;
         let y = self.block(chunk, y, Role::Y, &mut unusable).map_err(named)?;
-        for i in 0..chunk.rows() {
-            let why = if unusable[i].is_some() {
-                continue;
-            } else if t.row(i).iter().any(|value| value.is_nan()) {
-                "the treatment is missing"
-            } else if y.row(i).iter().all(|value| value.is_nan()) {
-                "no outcome was seen"
-            } else if !self.missing_x && x.row(i).iter().any(|value| value.is_nan()) {
-                "a covariate is missing, and none was when the model was fitted"
-            } else {
-                continue;
-            };
-            unusable[i] = Some(why.to_owned());
+        for (i, unusable) in unusable.iter_mut().enumerate().filter(|(_, why)| why.is_none()) {
+            *unusable = self.lacking(t.row(i), x.row(i), y.row(i)).map(str::to_owned);
         }
         let mut kept = Vec::new();
         for (i, why) in unusable.into_iter().enumerate() {
@@ -83,6 +72,20 @@ impl Wide<'_> {
             units("y", y_shape, y.pick(&kept))?,
         )?;
         Ok(Some(Part { data, ids: ids.pick(&kept), moments: None }))
+    }
+
+    /// What a unit lacks that it must have; NaN stands for a missing value.
+    fn lacking(&self, t: &[f32], x: &[f32], y: &[f32]) -> Option<&'static str> {
+        let missing = |value: &f32| value.is_nan();
+        if t.iter().any(missing) {
+            Some("the treatment is missing")
+        } else if y.iter().all(missing) {
+            Some("no outcome was seen")
+        } else if !self.missing_x && x.iter().any(missing) {
+            Some("a covariate is missing, and none was when the model was fitted")
+        } else {
+            None
+        }
     }
 
     fn ids(&self, chunk: &Chunk, unusable: &mut Unusable) -> Ids {
@@ -236,10 +239,10 @@ impl Column<'_> {
         match self.cells.cell(i, self.absent) {
             Cell::Missing => Ok(f32::NAN),
             Cell::Number(value) if (value as f32).is_finite() => Ok(value as f32),
-            Cell::Number(value) => Err(not_a_number(place(), self.name, &value.to_string(), self.role)),
+            Cell::Number(value) => Err(no_number(place(), self.name, &value.to_string())),
             cell @ Cell::Text(text) => match cell.value().filter(|_| self.role != Role::X) {
                 Some(value) => Ok(value as f32),
-                None => Err(not_a_number(place(), self.name, text, self.role)),
+                None => Err(no_number(place(), self.name, text)),
             },
         }
     }
