@@ -7,7 +7,7 @@ use cfqp::{Counts, Dataset, FitConfig, Format, Layout, Study, Table, TableSpec};
 use crate::args::Show;
 use crate::columns::{TableArgs, flags};
 use crate::error::{Failure, Result};
-use crate::table::{count, counted, shell, small};
+use crate::table::{count, counted, plain, shell};
 
 /// Where data are and what they are.
 #[derive(Clone, Debug)]
@@ -94,7 +94,7 @@ impl Loaded {
 /// The counts in a line.
 pub fn brief(counts: &Counts) -> String {
     let treatment =
-        |t: &cfqp::Treatment| format!("{} from {} to {}", t.name, small(t.low.into()), small(t.high.into()));
+        |t: &cfqp::Treatment| format!("{} from {} to {}", t.name, plain(t.low.into()), plain(t.high.into()));
     let treatments: Vec<String> = counts.treatments.iter().map(treatment).collect();
     format!(
         "{}, {} kept, {} dropped; x {:?}, y {:?}, {}",

@@ -41,6 +41,7 @@ pub fn evidence(tried: &[Tried]) -> Result<String, Box<dyn Error>> {
             .axis_style(FAINT)
             .x_labels(most)
             .x_label_formatter(&|x| if x.fract().abs() < 1e-6 { format!("{x:.0}") } else { String::new() })
+            .y_label_formatter(&|y| format!("{:.2}", if y.abs() < 1e-9 { 0.0 } else { *y }))
             .x_desc("classes")
             .y_desc("-log likelihood of a held-out unit (lower is better)")
             .label_style(text(13, INK))

@@ -35,8 +35,8 @@ impl<'a> Classes<'a> {
     }
 }
 
-/// Write the answers to one question per unit.
-pub fn write_answers(path: &Path, answers: &Answers, t_new: &Units) -> cfqp::Result<()> {
+/// Write the answers to one question per unit, with the ids of the units where they are whole numbers.
+pub fn write_answers(path: &Path, answers: &Answers, t_new: &Units, ids: Option<&[i64]>) -> cfqp::Result<()> {
     let classes = Classes::of(answers);
     let flag = |flag: fn(&Diagnosis) -> bool| answers.diagnoses.iter().map(flag).collect::<Vec<_>>();
     let (off, disagree) = (flag(|d| d.off_support), flag(|d| d.starts_disagree));
@@ -50,6 +50,7 @@ pub fn write_answers(path: &Path, answers: &Answers, t_new: &Units) -> cfqp::Res
         ("starts_disagree", bools(&disagree)),
     ];
     arrays.extend(classes.arrays());
+    arrays.extend(ids.map(|ids| ("id", NpzArray::integers(ids))));
     write_npz(path, &arrays)
 }
 

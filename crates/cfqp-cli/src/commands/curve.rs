@@ -25,8 +25,8 @@ Examples:
   cfqp curve model.cfqp patients.csv --grid 0.2:1:17 --units 17,203 --out curves.csv
   cfqp curve model.cfqp patients.csv --grid 0.2:1:9 --out curves.parquet
 
-The output has a row per unit and treatment (and time): id, t, t_new, every outcome Y with lower_Y and upper_Y,
-class, posterior_K, flag.";
+The output has a row per unit and treatment (and time): id, t, t_new, every outcome Y with lower_Y \
+and upper_Y, class, posterior_K, flag.";
 
 /// Dose curves: what units would have shown under each treatment of a grid
 #[derive(Debug, Args)]

@@ -28,8 +28,8 @@ Examples:
   cfqp demo
   cfqp demo --seed 3 --out /tmp/demo --json
 
-Simulates oscillators that respond to a treatment in one of three hidden ways, fits a model that
-is not told how many, asks what other units would have shown under another treatment, and compares
+Simulates oscillators that respond to a treatment in one of three hidden ways, fits a model that \
+is not told how many, asks what other units would have shown under another treatment, and compares \
 with the truth. DIR then holds train.npz, test.npz, model.cfqp, answers.npz and the picture demo.svg.";
 
 /// See it at work: simulate, fit, ask, compare with the truth, draw
@@ -82,7 +82,7 @@ pub fn run(args: &DemoArgs, show: &Show) -> Result<Output> {
     let ask = Ask::default();
     let evaluation = evaluate(&fitted, &test.data, &Reference::from(test.truth.clone()), &ask)?;
     let answers = fitted.query(&test.data, &test.truth.t_new, &ask)?;
-    arrays::write_answers(&path("answers.npz"), &answers, &test.truth.t_new)?;
+    arrays::write_answers(&path("answers.npz"), &answers, &test.truth.t_new, None)?;
     let ite = ite_answers(&fitted, &train, &test, &resources, show)?;
     write_picture(&path("demo.svg"), &test, &answers, &ite)?;
 

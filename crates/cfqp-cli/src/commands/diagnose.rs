@@ -17,8 +17,9 @@ Examples:
   cfqp diagnose model.cfqp patients.csv
   cfqp diagnose model.cfqp new-patients.parquet --level 0.95 --json
 
-A verdict on each assumption: ok, doubtful or failed. Exit code 1 where one failed. What no data can check: that no
-hidden cause drives both treatment and outcome, and how much of the noise would have been the same (--rho of a query).";
+A verdict on each assumption: ok, doubtful or failed. Exit code 1 where one failed. What no data can \
+check: that no hidden cause drives both treatment and outcome, and how much of the noise would have \
+been the same (--rho of a query).";
 
 /// Can I trust it? A verdict on each assumption, with its figure
 #[derive(Debug, Args)]

@@ -24,10 +24,11 @@ Examples:
   cfqp effect model.cfqp patients.csv --from 0.5 --to 0.8
   cfqp effect model.cfqp patients.csv --from 0.5 --to 0.8 --out effects.parquet
 
-FILE has the columns that the model was fitted on. The output has a row per unit (and time): id, t, from, to,
-effect_Y, lower_Y, upper_Y for every outcome Y, class, posterior_K, flag.
-The interval of an average takes the errors of the model to be shared by all units, so that they do not average
-out, and adds what units differ by, divided by their number. Of a series, the mean over time is averaged.";
+FILE has the columns that the model was fitted on. The output has a row per unit (and time): id, t, \
+from, to, effect_Y, lower_Y, upper_Y for every outcome Y, class, posterior_K, flag.
+The interval of an average takes the errors of the model to be shared by all units, so that they do \
+not average out, and adds what units differ by, divided by their number. Of a series, the mean over \
+time is averaged.";
 
 /// The effect of one treatment against another: per unit, and the average with its interval
 #[derive(Debug, Args)]

@@ -19,8 +19,8 @@ Examples:
   cfqp evaluate model.cfqp test.npz --rho 0 --json     the noise of both worlds was drawn apart
   cfqp evaluate model.cfqp test.csv --truth test.truth.npz
 
-An .npz FILE holds x, t, y and the truth: t_new, y_new and, for the classes' accuracy, z. With a table, the truth
-of its units, in their order, stands in a file of its own.";
+An .npz FILE holds x, t, y and the truth: t_new, y_new and, for the classes' accuracy, z. With a \
+table, the truth of its units, in their order, stands in a file of its own.";
 
 /// Compare a model's answers with the truth, where it is known
 #[derive(Debug, Args)]

@@ -23,19 +23,19 @@ use crate::table::{count, counted, shell, small, table};
 const EXAMPLES: &str = "\
 Examples:
   cfqp fit patients.csv --x age,sex,'bp_*' --t dose --y outcome --id patient --out model.cfqp
-  cfqp fit samples.csv --id patient --time minute --series pa,pv --t dose --treated-at 20 --out model.cfqp
-  cfqp fit study.toml                                  all of this in a file; flags go before it
+  cfqp fit samples.csv --id patient --time min --series pa,pv --t dose --treated-at 20 --out m.cfqp
+  cfqp fit study.toml                         all of this in a file; flags go before it
   cfqp fit data.npz --out model.cfqp
   cfqp fit train.npz --valid valid.npz --classes 3 --base mlp --out model.cfqp
   cfqp fit data.npz --recipe paper --base unet --classes 3 --out paper.cfqp
-  cfqp fit data.npz --out model.cfqp --resume          after an interruption
+  cfqp fit data.npz --out model.cfqp --resume after an interruption
 
-A table has a row per unit, or, with --time, a row per sample. `cfqp check` shows what would be read. The model
-remembers the columns: later commands need no flags for them.
-An .npz file holds x [n, ...], t [n] or [n, d], y [n, ...] and, where values are missing, x_mask and y_mask
+A table has a row per unit, or, with --time, a row per sample. `cfqp check` shows what would be read. \
+The model remembers the columns: later commands need no flags for them.
+An .npz file holds x [n, ...], t [n] or [n, d], y [n, ...] and, where values are missing, x_mask and y_mask \
 (true where a value was observed). z, t_new and y_new may be there and are never read.
-A study: data = \"samples.csv\", out = \"model.cfqp\", [table] with id, time, series, t, treated_at, ... as above,
-[fit] with classes, base, seed, ...";
+A study: data = \"samples.csv\", out = \"model.cfqp\", then [table] with x, t, y, id, time, series, \
+treated_at, ... and [fit] with classes, base, seed, ... as the flags; paths are relative to its own folder.";
 
 /// Fit a model: find the hidden classes and how each responds
 #[derive(Debug, Args)]

@@ -6,7 +6,7 @@ use std::time::Instant;
 use clap::Args;
 use serde::Serialize;
 
-use cfqp::{Ask, Asked, Dataset, Fitted, Format, Tabulation, Units, write_sheets};
+use cfqp::{Ask, Asked, Dataset, Fitted, Format, Ids, Tabulation, Units, write_sheets};
 
 use super::arrays::{write_answers, write_curves};
 use super::flags::Flags;
@@ -28,11 +28,13 @@ Examples:
   cfqp query model.cfqp data.npz --treatment-from t_new --rho 0 --out answers.npz
   cfqp query model.cfqp data.npz --grid 0.2:1:9 --level 0.95 --out curves.npz
 
-FILE has the columns that the model was fitted on; it remembers them, so no flags are needed. A table with a row
-per unit is read and answered part by part: its length does not matter. The output, by the ending of its name .parquet, .csv, .arrow
-or .jsonl, has a row per unit (and time): id, t, t_new, every outcome Y with lower_Y and upper_Y, class,
-posterior_K and flag: ok, or what speaks against the answer, ambiguous_class, off_support, starts_disagree.
-As .npz: answer, lower and upper [n, ...], posterior [n, classes], class, entropy, t_new and the flags;
+FILE has the columns that the model was fitted on: it remembers them, so no flags are needed. A table \
+with a row per unit is read and answered part by part: its length does not matter.
+The output as .parquet, .csv, .arrow or .jsonl has a row per unit (and time): id, t, t_new, every \
+outcome Y with lower_Y and upper_Y, class, posterior_K and flag: ok, or what speaks against the \
+answer: ambiguous_class, off_support, starts_disagree.
+As .npz: answer, lower and upper [n, ...], posterior [n, classes], class, entropy, t_new, the flags, \
+and id where ids are whole numbers;
 with --grid: answer, lower, upper [n, N, ...], off_support, starts_disagree [n, N], and grid.";
 
 /// Answer: what would each unit have shown under another treatment?
@@ -138,7 +140,7 @@ fn rows(
 }
 
 /// All units at once, for arrays.
-fn whole(stream: &mut Stream) -> Result<(Dataset, Option<Units>)> {
+fn whole(stream: &mut Stream) -> Result<(Dataset, Option<Units>, Option<Vec<i64>>)> {
     let batches = stream.collect::<cfqp::Result<Vec<Batch>>>()?;
     let data = Dataset::concat(&batches.iter().map(|batch| &batch.part.data).collect::<Vec<_>>())?;
     let own: Option<Vec<&Units>> = batches.iter().map(|batch| batch.to.as_ref()).collect();
@@ -146,7 +148,14 @@ fn whole(stream: &mut Stream) -> Result<(Dataset, Option<Units>)> {
         let values = own.iter().flat_map(|to| to.values()).copied().collect();
         Units::new("treatment", own[0].shape().to_vec(), values)
     });
-    Ok((data, own.transpose()?))
+    // an array holds no texts; a file of arrays has no ids
+    let ids = batches.iter().flat_map(|batch| {
+        let ids = &batch.part.ids;
+        let id = |i| if matches!(ids, Ids::Rows(_)) { None } else { ids.text(i).parse::<i64>().ok() };
+        (0..ids.len()).map(id)
+    });
+    let ids = ids.collect();
+    Ok((data, own.transpose()?, ids))
 }
 
 fn arrays(
@@ -156,10 +165,10 @@ fn arrays(
     ask: &Ask,
     to: impl Fn() -> cfqp::Result<Units>,
 ) -> Result<Flags> {
-    let (data, own) = whole(&mut stream)?;
+    let (data, own, ids) = whole(&mut stream)?;
     let to = own.map_or_else(to, Ok)?;
     let answers = fitted.query(&data, &to, ask)?;
-    write_answers(&args.out, &answers, &repeat(&to, data.len())?)?;
+    write_answers(&args.out, &answers, &repeat(&to, data.len())?, ids.as_deref())?;
     let mut flags = Flags::default();
     flags.add(&answers);
     flags.count(&stream.tally());
@@ -167,7 +176,7 @@ fn arrays(
 }
 
 fn curves(args: &QueryArgs, mut stream: Stream, fitted: &Fitted, ask: &Ask, grid: &Units) -> Result<Flags> {
-    let (data, _) = whole(&mut stream)?;
+    let (data, _, _) = whole(&mut stream)?;
     check_size(grid.len(), data.len(), fitted.shapes().y.iter().product())?;
     let answers = fitted.curve(&data, grid, ask)?;
     write_curves(&args.out, &answers, grid)?;

@@ -27,8 +27,8 @@ Examples:
   cfqp select study.toml --classes 1..6 --plot classes.svg
   cfqp select data.npz --classes 1..4 --base linear --json
 
-'to judge K' is the mean -log likelihood of a held-out unit under a law with a full scatter matrix: lower is better.
-A further class must gain clearly; the rule is in the documentation of the fit.";
+The column 'to judge K' is the mean -log likelihood of a held-out unit under a law with a full scatter \
+matrix: lower is better. A further class must gain clearly to be chosen.";
 
 /// Compare numbers of hidden classes on held-out units
 #[derive(Debug, Args)]

@@ -26,8 +26,8 @@ Examples:
   cfqp simulate cardio --format csv-long --out patients.csv
   cfqp simulate digits --mnist ~/mnist --n 6000 --out digits.npz
 
-An .npz file holds x, t, y and, for evaluation alone, the truth: z (class), t_new, y_new. A table has no truth in it:
-that stands in a file of its own, FILE.truth.npz, which no fit reads.";
+An .npz file holds x, t, y and, for evaluation alone, the truth: z (class), t_new, y_new. A table has \
+no truth in it: that stands in a file of its own, FILE.truth.npz, which no fit reads.";
 
 /// Make a data set whose counterfactuals are known
 #[derive(Debug, Args)]

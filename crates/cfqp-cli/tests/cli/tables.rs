@@ -65,6 +65,11 @@ fn samples_in_a_csv_file_give_the_answers_of_arrays() {
         assert_eq!(cells[4].parse::<f32>().unwrap(), answers.row(unit)[step]);
         assert_eq!(cells[7].parse::<f32>().unwrap(), answers.row(unit)[20 + step]);
     }
+    succeed(folder, "query table.cfqp a.csv --treatment 0.8 --out ids.npz");
+    let ids = read_array(&folder.join("ids.npz"), "id").unwrap().unwrap();
+    assert_eq!((ids.len(), ids.row(7)), (120, &[7.0][..]));
+    assert_eq!(read_array(&folder.join("ids.npz"), "answer").unwrap().unwrap(), answers);
+    assert_eq!(read_array(&folder.join("answers.npz"), "id").unwrap(), None);
     let diagnosed = cfqp(folder, &["diagnose", "table.cfqp", "a.csv", "--json"]);
     let verdicts: Value = serde_json::from_str(&text(&diagnosed.stdout)).unwrap();
     assert_eq!(verdicts["verdicts"].as_array().unwrap().len(), 5);
@@ -189,6 +194,23 @@ fn a_failed_check_has_its_own_exit_code() {
     let good = check(&["--x", "age,ward,same", "--t", "dose", "--y", "outcome", "--id", "id"]);
     assert_eq!(good.status.code(), Some(0));
     insta::assert_snapshot!("check", text(&good.stdout));
+}
+
+#[test]
+fn a_model_with_needless_classes_is_not_to_be_trusted() {
+    let folder = tempfile::tempdir().unwrap();
+    succeed(folder.path(), "simulate oscillator --single-class --n 200 --out a.npz");
+    succeed(folder.path(), "fit a.npz --classes 2 --base linear --out m.cfqp -q");
+    let diagnosed = cfqp(folder.path(), &["diagnose", "m.cfqp", "a.npz"]);
+    let stdout = text(&diagnosed.stdout);
+    assert_eq!(diagnosed.status.code(), Some(1), "{stdout}");
+    assert!(stdout.contains("one class explains held-out units as well as 2"), "{stdout}");
+    assert!(stdout.ends_with("do not rely on the answers\n"), "{stdout}");
+    // arrays are written as a table, and asked about as one
+    let effect = json(folder.path(), "effect m.cfqp a.npz --from 0.3 --to 0.6 --out e.csv");
+    assert_eq!(effect["units"], 200);
+    let header = std::fs::read_to_string(folder.path().join("e.csv")).unwrap();
+    assert!(header.starts_with("row,t,from,to,effect_y0_0,effect_y0_1,"));
 }
 
 #[test]
