@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use cfqp::{Counts, Dataset, FitConfig, Format, Layout, Study, Table, TableSpec};
+use cfqp::{Counts, Dataset, FitConfig, Fitted, Format, Layout, Study, Table, TableSpec};
 
 use crate::args::Show;
 use crate::columns::{TableArgs, flags};
@@ -57,10 +57,10 @@ impl Input {
     }
 
     /// Read the data to choose and calibrate on, in the columns of the others.
-    pub fn load_valid(&self, layout: Option<&Layout>) -> Result<Option<Dataset>> {
+    pub fn load_valid(&self, layout: Option<&Layout>, show: &Show) -> Result<Option<Dataset>> {
         let Some(path) = &self.valid else { return Ok(None) };
         Ok(Some(match layout {
-            Some(layout) if Format::of(path) != Some(Format::Npz) => layout.read(path, true)?.data,
+            Some(layout) if Format::of(path) != Some(Format::Npz) => read_more(path, layout, true, show)?,
             _ => Dataset::read_npz(path)?,
         }))
     }
@@ -89,6 +89,32 @@ impl Loaded {
             }
         }
     }
+}
+
+/// All units of a file that a model can be asked about.
+pub fn read_for(file: &Path, fitted: &Fitted, show: &Show) -> Result<Dataset> {
+    if Format::of(file) == Some(Format::Npz) {
+        return Ok(Dataset::read_npz(file)?);
+    }
+    read_more(file, known_layout(file, fitted)?, fitted.shapes().missing, show)
+}
+
+/// The columns that a model was fitted on, where it is asked about a table.
+pub fn known_layout<'a>(file: &Path, fitted: &'a Fitted) -> Result<&'a Layout> {
+    fitted.layout().ok_or_else(|| {
+        let message = format!("{}: the model was fitted on arrays and knows no columns", file.display());
+        Failure::new(message, "give an .npz file, or fit the model on a table")
+    })
+}
+
+/// Units of a table whose columns are known; tells which are not used.
+fn read_more(file: &Path, layout: &Layout, missing_x: bool, show: &Show) -> Result<Dataset> {
+    let (part, tally) = layout.read(file, missing_x)?;
+    for dropped in tally.dropped().iter().filter(|_| !show.quiet) {
+        let units = counted(dropped.units, "unit");
+        eprintln!("{}: {units} not used: {} (first: {})", file.display(), dropped.why, dropped.first);
+    }
+    Ok(part.data)
 }
 
 /// The counts in a line.

@@ -20,6 +20,13 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 fn main() -> ExitCode {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        // a damaged file is told as an error, without a stack trace before it
+        if !cfqp::panics_are_errors() {
+            usual(panic);
+        }
+    }));
     let cli = args::Cli::parse();
     let done = commands::run(&cli).and_then(|output| output.print(&cli.show).map(|()| output.failed));
     match done {

@@ -7,6 +7,7 @@ use cfqp::{Dataset, Fitted, Format, Ids, Layout, Part, Parts, Tally, Units, colu
 
 use crate::error::{Failure, Result};
 use crate::interrupt;
+use crate::load::known_layout;
 
 /// Numbers in one part, at most about.
 const NUMBERS: usize = 1 << 19;
@@ -54,11 +55,7 @@ impl Stream {
             let to = from.map(|key| array(path, key, data.len())).transpose()?;
             (Source::Arrays(Box::new(Arrays { data, to, done: 0, rows })), 0)
         } else {
-            let layout = fitted.layout().ok_or_else(|| {
-                let message =
-                    format!("{}: the model was fitted on arrays and knows no columns", path.display());
-                Failure::new(message, "give an .npz file, or fit the model on a table")
-            })?;
+            let layout = known_layout(path, fitted)?;
             let extra: Vec<String> =
                 from.map_or(Vec::new(), |from| from.split(',').map(str::to_owned).collect());
             let columns = columns_of(path, layout.delimiter)?;

@@ -50,8 +50,8 @@ pub use config::{Base, Classes, FitConfig, Recipe, Sharing, Start};
 pub use data::{
     Block, ColumnCount, Counts, Dataset, Dropped, Feature, Form, Format, Grid, Ids, Idx, Layout, Long, Mnist,
     MnistPart, Moments, NpzArray, NpzValues, Part, Parts, Scaler, Sheet, SheetCells, Study, Table, TableSpec,
-    Tally, TreatedAt, Treatment, Units, View, columns_of, read_array, read_container, read_idx,
-    write_atomically, write_container, write_npz, write_sheets,
+    Tally, TreatedAt, Treatment, Units, View, columns_of, panics_are_errors, read_array, read_container,
+    read_idx, write_atomically, write_container, write_npz, write_sheets,
 };
 pub use em::{
     Calibration, Choice, Clusters, DeviceKind, FitReport, Fitted, GaussianMixture, GaussianMixtureFit,

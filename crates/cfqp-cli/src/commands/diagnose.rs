@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 
-use cfqp::{Dataset, Fitted, Format, Grade, Verdict};
+use cfqp::{Fitted, Grade, Verdict};
 
-use crate::error::{Failure, Result};
+use crate::args::Show;
+use crate::error::Result;
+use crate::load::read_for;
 use crate::output::Output;
 use crate::resources::ResourceArgs;
 use crate::table::{counted, shell};
@@ -46,27 +48,15 @@ struct Report<'a> {
     verdicts: &'a [Verdict],
 }
 
-pub fn run(args: &DiagnoseArgs) -> Result<Output> {
+pub fn run(args: &DiagnoseArgs, show: &Show) -> Result<Output> {
     cfqp::Ask { level: args.level, ..cfqp::Ask::default() }.check()?;
     let fitted = Fitted::load(&args.model, &args.resources.resolve()?)?;
-    let data = read(&args.file, &fitted)?;
+    let data = read_for(&args.file, &fitted, show)?;
     let verdicts = fitted.judge(&data, args.level)?;
     let worst = verdicts.iter().map(|verdict| verdict.grade).max().unwrap_or(Grade::Ok);
     let ok = worst != Grade::Failed;
     let report = Report { model: &args.model, file: &args.file, units: data.len(), ok, verdicts: &verdicts };
     Ok(Output::new(text(&report, worst), &report)?.with_failure(!ok))
-}
-
-/// All units of a file that a model can be asked about.
-pub fn read(file: &Path, fitted: &Fitted) -> Result<Dataset> {
-    if Format::of(file) == Some(Format::Npz) {
-        return Ok(Dataset::read_npz(file)?);
-    }
-    let layout = fitted.layout().ok_or_else(|| {
-        let message = format!("{}: the model was fitted on arrays and knows no columns", file.display());
-        Failure::new(message, "give an .npz file, or fit the model on a table")
-    })?;
-    Ok(layout.read(file, fitted.shapes().missing)?.data)
 }
 
 fn text(report: &Report<'_>, worst: Grade) -> String {

@@ -7,8 +7,10 @@ use serde::Serialize;
 
 use cfqp::{Evaluation, Fitted, evaluate, read_truth};
 
-use super::{AskArgs, diagnose};
+use super::AskArgs;
+use crate::args::Show;
 use crate::error::Result;
+use crate::load::read_for;
 use crate::output::Output;
 use crate::resources::{ResourceArgs, peak_rss_mb};
 use crate::table::{counted, facts, percent, small};
@@ -48,11 +50,11 @@ struct Report {
     peak_rss_mb: Option<f64>,
 }
 
-pub fn run(args: &EvaluateArgs) -> Result<Output> {
+pub fn run(args: &EvaluateArgs, show: &Show) -> Result<Output> {
     let ask = args.ask.resolve()?;
     let resources = args.resources.resolve()?;
     let fitted = Fitted::load(&args.model, &resources)?;
-    let data = diagnose::read(&args.file, &fitted)?;
+    let data = read_for(&args.file, &fitted, show)?;
     let truth = read_truth(args.truth.as_ref().unwrap_or(&args.file))?;
     let evaluation = evaluate(&fitted, &data, &truth, &ask)?;
     let report = Report { evaluation, classes: fitted.classes(), peak_rss_mb: peak_rss_mb() };

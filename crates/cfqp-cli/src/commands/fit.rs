@@ -179,7 +179,7 @@ pub fn run(args: &FitArgs, show: &Show) -> Result<Output> {
     let resources = args.resources(out)?;
     let loaded = input.load()?;
     loaded.check(&input, show)?;
-    let valid = input.load_valid(loaded.layout.as_ref())?;
+    let valid = input.load_valid(loaded.layout.as_ref(), show)?;
     interrupt::listen();
     let start = Instant::now();
     let progress = Progress::new(show, "fit");

@@ -91,7 +91,7 @@ pub fn run(args: &SelectArgs, show: &Show) -> Result<Output> {
     config.check()?;
     let loaded = input.load()?;
     loaded.check(&input, show)?;
-    let valid = input.load_valid(loaded.layout.as_ref())?;
+    let valid = input.load_valid(loaded.layout.as_ref(), show)?;
     interrupt::listen();
     let start = Instant::now();
     let progress = Progress::new(show, "select");

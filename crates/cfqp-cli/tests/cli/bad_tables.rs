@@ -79,6 +79,26 @@ fn bad_tables_are_refused_with_their_place_and_a_way_out() {
     insta::assert_snapshot!("bad_tables", all);
 }
 
+/// Some damage makes the reader of Parquet files panic: a user sees an error all the same.
+#[test]
+fn a_damaged_file_is_an_error_and_no_panic() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = succeed(folder.path(), "simulate oscillator --n 40 --out a.parquet");
+    let flags = made.lines().last().unwrap().strip_prefix("next: cfqp check a.parquet ").unwrap().to_owned();
+    let whole = std::fs::read(folder.path().join("a.parquet")).unwrap();
+    let footer = whole.len() - 700;
+    for place in (footer..whole.len()).step_by(29) {
+        let mut bytes = whole.clone();
+        bytes[place] ^= 0x15;
+        std::fs::write(folder.path().join("a.parquet"), bytes).unwrap();
+        let args: Vec<&str> = ["check", "a.parquet"].into_iter().chain(flags.split(' ')).collect();
+        let output = cfqp(folder.path(), &args);
+        let stderr = text(&output.stderr);
+        assert!(!stderr.contains("panicked"), "byte {place}: {stderr}");
+        assert!(matches!(output.status.code(), Some(0..=2)), "byte {place}: {stderr}");
+    }
+}
+
 fn make_files(folder: &Path) {
     let write = |name: &str, bytes: &[u8]| std::fs::write(folder.join(name), bytes).unwrap();
     let put = |name: &str, text: &str| write(name, text.as_bytes());

@@ -19,5 +19,6 @@ pub use npz::{NpzArray, NpzValues, read_array, write_npz};
 pub use scaler::{Moments, Scaler};
 pub use table::{
     Block, ColumnCount, Counts, Dropped, Feature, Form, Format, Grid, Ids, Layout, Long, Part, Parts, Sheet,
-    SheetCells, Study, Table, TableSpec, Tally, TreatedAt, Treatment, columns_of, write_sheets,
+    SheetCells, Study, Table, TableSpec, Tally, TreatedAt, Treatment, columns_of, panics_are_errors,
+    write_sheets,
 };

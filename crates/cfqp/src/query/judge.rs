@@ -12,6 +12,9 @@ const LOOKED_AT: usize = 5000;
 /// Least mean agreement of starts on the classes, as an adjusted Rand index.
 const ALIKE: f64 = 0.6;
 
+/// A further class that gains more than this share of what the last one gained leaves their number in doubt.
+const MUCH: f64 = 0.1;
+
 /// How an assumption fares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -131,6 +134,7 @@ impl Fitted {
     }
 
     /// Are there as many classes as held-out units support? The share of the smallest class, 0 where one class would do.
+    /// Doubtful, too, where a further class would still gain much of what the last one gained.
     fn number_of_classes(&self) -> Verdict {
         let report = self.report();
         let all: usize = report.class_sizes.iter().sum();
@@ -145,7 +149,30 @@ impl Fitted {
             ),
         };
         let figure = if one { 0.0 } else { least };
-        Verdict::new("number of classes", figure, (0.05, 0.005), sentence)
+        let mut verdict = Verdict::new("number of classes", figure, (0.05, 0.005), sentence);
+        if let Some(share) = self.gain_of_another().filter(|share| *share > MUCH) {
+            verdict.grade = verdict.grade.max(Grade::Doubtful);
+            let gain = 100.0 * share;
+            verdict.sentence += &format!(
+                "; a further class would gain {gain:.0}% of what the last one gained: units may differ by degrees"
+            );
+        }
+        verdict
+    }
+
+    /// What one class more gains in likelihood of held-out units, against what the last class gained; none where that was
+    /// not tried.
+    fn gain_of_another(&self) -> Option<f64> {
+        let tried = &self.report().tried;
+        let base = &tried.iter().find(|tried| tried.chosen)?.base;
+        let at = |classes: usize| {
+            let found = tried.iter().find(|tried| tried.base == *base && tried.classes == classes);
+            found.map(|tried| tried.evidence)
+        };
+        let k = self.classes();
+        let (own, more) = (at(k)?, at(k + 1)?);
+        let last = if k > 1 { at(k - 1)? - own } else { return None };
+        (last > 0.0).then(|| (own - more) / last)
     }
 }
 

@@ -34,4 +34,5 @@ pub use part::{Dropped, Ids, Part, Tally};
 pub use parts::Parts;
 pub use read::{Table, columns_of};
 pub use sheet::{Cells as SheetCells, Sheet, write_sheets};
+pub use source::panics_are_errors;
 pub use study::Study;

@@ -98,10 +98,13 @@ pub fn columns_of(path: &Path, delimiter: Option<char>) -> Result<Vec<String>> {
 }
 
 impl Layout {
-    /// All units of another table with these columns.
-    pub fn read(&self, path: &Path, missing_x: bool) -> Result<Part> {
+    /// All units of another table with these columns, and what was read and dropped.
+    pub fn read(&self, path: &Path, missing_x: bool) -> Result<(Part, Tally)> {
         let mut tally = Tally::default();
         let part = Parts::open(self, path, missing_x, WHOLE)?.whole(&mut tally)?;
-        part.ok_or_else(|| nothing_left(&tally).at(path))
+        match part {
+            Some(part) => Ok((part, tally)),
+            None => Err(nothing_left(&tally).at(path)),
+        }
     }
 }

@@ -216,10 +216,22 @@ fn open_arrow(path: &Path) -> Result<(Reader, Vec<String>)> {
     Ok((reader, schema.fields().iter().map(|field| field.name().clone()).collect()))
 }
 
+thread_local! {
+    static GUARDED: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+/// Whether this thread is inside a reader whose panics become errors: a program's panic hook need not tell them.
+pub fn panics_are_errors() -> bool {
+    GUARDED.get()
+}
+
 /// What a reader of another crate says. Damaged files make some of them panic: that too is only an error here, and the
 /// reader is not used again.
 fn guarded<T, E: std::fmt::Display>(read: impl FnOnce() -> Result<T, E>) -> Result<T, String> {
-    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(read)) {
+    GUARDED.set(true);
+    let read = std::panic::catch_unwind(std::panic::AssertUnwindSafe(read));
+    GUARDED.set(false);
+    match read {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(error)) => Err(error.to_string().lines().next().unwrap_or("it cannot be read").to_owned()),
         Err(_) => Err("its reader came to an impossible state".to_owned()),

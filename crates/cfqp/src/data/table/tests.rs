@@ -255,7 +255,7 @@ fn lists_become_series_and_images() {
     assert!(shape(wrong).unwrap_err().to_string().contains("[4] is not an array of 6 elements"));
     assert!(shape(wide("a,t", "y", "b")).unwrap_err().to_string().contains("`t` holds single values"));
     assert!(shape(wide("b", "a", "y")).unwrap_err().to_string().contains("holds lists, but it is t"));
-    assert_eq!(table.layout.read(&path, true).unwrap().data, table.data);
+    assert_eq!(table.layout.read(&path, true).unwrap().0.data, table.data);
 }
 
 const LONG: &str = "\
@@ -288,8 +288,8 @@ fn samples_are_put_on_a_grid_around_the_treatment() {
     assert_eq!((counts.rows, counts.units, counts.averaged), (9, 2, 1));
     assert_eq!(counts.dropped[0].why, "nothing was seen after the treatment");
     assert_eq!(counts.grid, Some(Grid { step: 1.0, x: (-1, 0), y: (1, 2) }));
-    assert_eq!(table.layout.read(&path, true).unwrap().data, table.data);
-    assert_eq!(table.layout.read(&path, true).unwrap().moments, Some(vec![2.0, 2.0]));
+    assert_eq!(table.layout.read(&path, true).unwrap().0.data, table.data);
+    assert_eq!(table.layout.read(&path, true).unwrap().0.moments, Some(vec![2.0, 2.0]));
     let some = TableSpec { y: strings("b"), before: Some(0.5), ..long() };
     let table = Table::read(&path, &some).unwrap();
     assert_eq!((table.data.x().shape(), table.data.y().shape()), (&[2, 1][..], &[1, 2][..]));
