@@ -8,11 +8,14 @@ use crate::commands::Command;
 
 const EXAMPLES: &str = "\
 Examples:
-  cfqp demo                              see it at work, in under a minute
-  cfqp fit data.npz --out model.cfqp     data.npz holds the arrays x, t and y
-  cfqp query model.cfqp data.npz --treatment 0.8 --out answers.npz
+  cfqp demo                                  see it at work, in under a minute
+  cfqp check patients.csv --x age,sex --t dose --y outcome
+  cfqp fit patients.csv --x age,sex --t dose --y outcome --out model.cfqp
+  cfqp diagnose model.cfqp patients.csv      can I trust it?
+  cfqp effect model.cfqp patients.csv --from 0.5 --to 0.8
+  cfqp query model.cfqp patients.csv --treatment 0.8 --out answers.parquet
 
-Exit codes: 0 done, 2 error, 130 interrupted.";
+Exit codes: 0 done, 1 a check failed, 2 error, 130 interrupted.";
 
 /// Counterfactual queries under hidden response classes: this unit had x, got t, showed y; what would it have
 /// shown under another t?

@@ -40,3 +40,23 @@ pub fn remove_checkpoint(part: &Path) -> Result<()> {
         _ => Ok(()),
     }
 }
+
+/// `path` ends as a table does that can be written row by row.
+pub fn check_table(path: &Path) -> Result<()> {
+    match cfqp::Format::of_output(path)? {
+        cfqp::Format::Npz => {
+            let message = format!("{}: these answers are written as a table", path.display());
+            Err(Failure::new(message, "end its name in .parquet, .csv, .arrow or .jsonl"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Write a text, whole or not at all.
+pub fn write_text(path: &Path, text: &str) -> Result<()> {
+    cfqp::write_atomically(path, |file| {
+        let io = |source| cfqp::Error::Io { path: path.to_owned(), source };
+        std::io::Write::write_all(file, text.as_bytes()).map_err(io)
+    })?;
+    Ok(())
+}

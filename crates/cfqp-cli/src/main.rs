@@ -1,15 +1,19 @@
 //! The command `cfqp`.
 
 mod args;
+mod columns;
 mod commands;
 mod error;
 mod files;
 mod interrupt;
+mod load;
 mod output;
 mod picture;
+mod plot;
 mod progress;
 mod report;
 mod resources;
+mod stream;
 mod table;
 
 use std::process::ExitCode;
@@ -21,10 +25,18 @@ use clap::Parser as _;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        // a damaged file is told as an error, without a stack trace before it
+        if !cfqp::panics_are_errors() {
+            usual(panic);
+        }
+    }));
     let cli = args::Cli::parse();
-    let done = commands::run(&cli).and_then(|output| output.print(&cli.show));
+    let done = commands::run(&cli).and_then(|output| output.print(&cli.show).map(|()| output.failed));
     match done {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::SUCCESS,
+        Ok(true) => ExitCode::from(1),
         Err(failure) => failure.report(),
     }
 }

@@ -13,6 +13,8 @@ use crate::error::{Failure, Result};
 pub struct Output {
     text: String,
     json: String,
+    /// Whether a check failed.
+    pub failed: bool,
 }
 
 impl Output {
@@ -20,7 +22,17 @@ impl Output {
     pub fn new(text: String, json: &impl Serialize) -> Result<Self> {
         let json = serde_json::to_string(json)
             .map_err(|error| Failure::new(error.to_string(), "this is a defect of cfqp: please report it"))?;
-        Ok(Self { text, json: json + "\n" })
+        Ok(Self { text, json: json + "\n", failed: false })
+    }
+
+    /// The same, of a check that may have failed.
+    pub fn with_failure(self, failed: bool) -> Self {
+        Self { failed, ..self }
+    }
+
+    /// A text that is the same for people and for programs.
+    pub fn plain(text: String) -> Self {
+        Self { json: text.clone(), text, failed: false }
     }
 
     /// Print what was asked for. A reader that went away is no error.

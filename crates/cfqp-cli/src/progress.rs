@@ -1,4 +1,4 @@
-//! How far a fit is: a bar on a terminal, a line now and then elsewhere; always on stderr.
+//! How far a fit or a query is: a bar on a terminal, a line now and then elsewhere; always on stderr.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,6 +13,7 @@ use crate::interrupt;
 /// Where there is no bar, a line is written this often.
 const EVERY: Duration = Duration::from_secs(15);
 const OPEN: &str = "{spinner} {msg}: epoch {pos}{prefix}, {elapsed}";
+const COUNTED: &str = "{spinner} {msg}: {human_pos} units, {per_sec}, {elapsed}";
 const PLANNED: &str = "{msg} {wide_bar} epoch {pos}/{len}{prefix}, {eta} left";
 
 /// Shows epochs, loss and time left.
@@ -94,6 +95,47 @@ impl Monitor for Progress {
     }
 }
 
+/// Shows how many units are done.
+#[derive(Debug)]
+pub struct Counter {
+    bar: ProgressBar,
+    lines: Option<Mutex<Lines>>,
+}
+
+impl Counter {
+    /// Nothing where `show` says so.
+    pub fn new(show: &Show, doing: &str) -> Self {
+        interrupt::listen();
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(4));
+        let now = Instant::now();
+        let lines = (bar.is_hidden() && !show.quiet).then(|| Mutex::new(Lines { start: now, last: now }));
+        if show.quiet {
+            bar.set_draw_target(ProgressDrawTarget::hidden());
+        }
+        bar.set_style(style(COUNTED));
+        bar.set_message(doing.to_owned());
+        Self { bar, lines }
+    }
+
+    /// So many more are done.
+    pub fn add(&self, units: usize) {
+        self.bar.inc(units as u64);
+        let Some(Ok(mut lines)) = self.lines.as_ref().map(|lines| lines.lock()) else { return };
+        if lines.last.elapsed() >= EVERY {
+            lines.last = Instant::now();
+            let done = self.bar.position();
+            let rate = done as f64 / lines.start.elapsed().as_secs_f64();
+            eprintln!("{}: {done} units, {rate:.0} a second", self.bar.message());
+        }
+    }
+}
+
+impl Drop for Counter {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
 impl Drop for Progress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
@@ -106,7 +148,9 @@ mod tests {
 
     #[test]
     fn work_that_is_announced_is_counted() {
-        assert!([OPEN, PLANNED].iter().all(|template| ProgressStyle::with_template(template).is_ok()));
+        assert!(
+            [OPEN, PLANNED, COUNTED].iter().all(|template| ProgressStyle::with_template(template).is_ok())
+        );
         let progress = Progress::new(&Show { json: false, quiet: true }, "fit");
         progress.stage("one", 3);
         progress.stage("two", 4);

@@ -53,6 +53,12 @@ pub fn small(value: f64) -> String {
     }
 }
 
+/// A number as people write it, to six decimals.
+pub fn plain(value: f64) -> String {
+    let text = format!("{value:.6}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 /// A share in percent.
 pub fn percent(share: f64) -> String {
     format!("{:.1}%", 100.0 * share)
@@ -84,6 +90,7 @@ mod tests {
             (percent(0.9), counted(1, "unit"), counted(2, "unit")),
             ("90.0%".into(), "1 unit".into(), "2 units".into())
         );
+        assert_eq!([1.0, -19.0, 0.25, 0.9 * 100.0].map(plain), ["1", "-19", "0.25", "90"]);
         assert_eq!(shell(Path::new("a b/it's")), r"'a b/it'\''s'");
     }
 

@@ -16,15 +16,39 @@ pub enum Recipe {
     Paper,
 }
 
-/// How many hidden classes.
+/// How many hidden classes. Read from `"auto"`, a number, or `{ given = 3 }`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", from = "ClassesText")]
 pub enum Classes {
     /// As many as held-out units support.
     #[default]
     Auto,
     /// So many.
     Given(usize),
+}
+
+/// The ways in which [`Classes`] are written.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "give a number of classes, or \"auto\"")]
+enum ClassesText {
+    Number(usize),
+    Word(Auto),
+    Given { given: usize },
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Auto {
+    Auto,
+}
+
+impl From<ClassesText> for Classes {
+    fn from(text: ClassesText) -> Self {
+        match text {
+            ClassesText::Word(Auto::Auto) => Self::Auto,
+            ClassesText::Number(classes) | ClassesText::Given { given: classes } => Self::Given(classes),
+        }
+    }
 }
 
 /// Which base model.
@@ -64,8 +88,10 @@ pub enum Start {
     /// k-means on the residuals of one model for all.
     Kmeans,
     /// k-means on residuals divided by each element's deviation.
+    #[serde(alias = "kmeans-scaled")]
     KmeansScaled,
     /// k-means on residuals scaled to unit length.
+    #[serde(alias = "kmeans-unit")]
     KmeansUnit,
     /// A diagonal Gaussian mixture on the residuals.
     Gmm,

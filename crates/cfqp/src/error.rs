@@ -73,6 +73,9 @@ impl Error {
             Self::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
                 Some("check the path: there is no such file or folder")
             }
+            Self::Io { source, .. } if source.kind() == std::io::ErrorKind::IsADirectory => {
+                Some("it is a folder: give a file")
+            }
             Self::Io { .. } | Self::Interrupted => None,
         }
     }

@@ -27,10 +27,12 @@
 //! | | |
 //! |---|---|
 //! | data | [`Dataset`], [`Units`], [`View`], [`Scaler`]; `.npz`, IDX and model files |
+//! | tables | [`Table`] by [`TableSpec`] from CSV, Parquet, Arrow; [`Layout`], [`Counts`], [`Study`] |
 //! | simulators | [`sim`]: data whose counterfactuals are known |
 //! | base models | [`Network`]: linear, multilayer perceptron, U-Net, transformer, on Burn |
 //! | fitting | [`fit`] by [`FitConfig`]: starts, EM, choice of base model and K, ensemble, calibration; [`Fitted`] |
-//! | asking | [`Fitted::query`], [`Fitted::effect`], [`Fitted::curve`] with an [`Ask`]; [`Answers`] |
+//! | asking | [`Fitted::query`], [`Fitted::effect`], [`Fitted::curve`] with an [`Ask`]; [`Answers`]; [`Tabulation`] |
+//! | trusting | [`Fitted::judge`]: a [`Verdict`] for each assumption |
 //! | rivals | [`Method`]: other ways to answer, all behind [`Counterfactual`] |
 //! | judging | [`evaluate`], [`Comparison`] and the measures, where the truth is known |
 
@@ -54,12 +56,15 @@ pub use baselines::{
 };
 pub use config::{Base, Classes, FitConfig, Recipe, Sharing, Start};
 pub use data::{
-    Dataset, Idx, Mnist, MnistPart, Moments, NpzArray, NpzValues, Scaler, Units, View, read_array,
-    read_container, read_idx, write_atomically, write_container, write_npz,
+    Block, ColumnCount, Counts, Dataset, Dropped, Feature, Form, Format, Grid, Ids, Idx, Layout, Long, Mnist,
+    MnistPart, Moments, NpzArray, NpzValues, Part, Parts, Scaler, Sheet, SheetCells, Study, Table, TableSpec,
+    Tally, TreatedAt, Treatment, Units, View, columns_of, panics_are_errors, read_array, read_container,
+    read_idx, write_atomically, write_container, write_npz, write_sheets,
 };
 pub use em::{
     Calibration, Choice, Clusters, DeviceKind, FitReport, Fitted, GaussianMixture, GaussianMixtureFit,
-    KMeans, Monitor, Prior, Resources, Rows, Scales, Schedule, StartReport, Support, Tried, fit,
+    KMeans, Monitor, Prior, Resources, Rows, Scales, Schedule, StartReport, Support, Tried, compare_classes,
+    fit,
 };
 pub use error::{Error, Result};
 pub use eval::{
@@ -72,5 +77,7 @@ pub use models::{
     TransformerConfig, Unet, UnetConfig,
 };
 pub use nn::*;
-pub use query::{Answers, Ask, Diagnosis};
+pub use query::{
+    Answers, Ask, Asked, AverageEffect, Averages, Diagnosis, Grade, Tabulation, Verdict, repeat_over,
+};
 pub use rng::{Rng, stream};

@@ -7,14 +7,12 @@ use clap::Args;
 use serde::Serialize;
 
 use cfqp::sim::{Oscillator, Simulated};
-use cfqp::{
-    Answers, Ask, Base, Classes, Evaluation, FitConfig, Fitted, Reference, Resources, evaluate, mse,
-    write_atomically,
-};
+use cfqp::{Answers, Ask, Base, Classes, Evaluation, FitConfig, Fitted, Reference, Resources, evaluate, mse};
 
-use super::{query, simulate};
+use super::{arrays, simulate};
 use crate::args::Show;
 use crate::error::{Failure, Result};
+use crate::files::write_text;
 use crate::interrupt;
 use crate::output::Output;
 use crate::picture::{Example, draw};
@@ -30,8 +28,8 @@ Examples:
   cfqp demo
   cfqp demo --seed 3 --out /tmp/demo --json
 
-Simulates oscillators that respond to a treatment in one of three hidden ways, fits a model that
-is not told how many, asks what other units would have shown under another treatment, and compares
+Simulates oscillators that respond to a treatment in one of three hidden ways, fits a model that \
+is not told how many, asks what other units would have shown under another treatment, and compares \
 with the truth. DIR then holds train.npz, test.npz, model.cfqp, answers.npz and the picture demo.svg.";
 
 /// See it at work: simulate, fit, ask, compare with the truth, draw
@@ -84,7 +82,7 @@ pub fn run(args: &DemoArgs, show: &Show) -> Result<Output> {
     let ask = Ask::default();
     let evaluation = evaluate(&fitted, &test.data, &Reference::from(test.truth.clone()), &ask)?;
     let answers = fitted.query(&test.data, &test.truth.t_new, &ask)?;
-    query::write_answers(&path("answers.npz"), &answers, &test.truth.t_new)?;
+    arrays::write_answers(&path("answers.npz"), &answers, &test.truth.t_new, None)?;
     let ite = ite_answers(&fitted, &train, &test, &resources, show)?;
     write_picture(&path("demo.svg"), &test, &answers, &ite)?;
 
@@ -151,11 +149,7 @@ fn write_picture(path: &Path, test: &Simulated, answers: &Answers, ite: &Answers
     let examples: Vec<Example<'_>> = units.iter().map(|&unit| example(unit, test, answers, ite)).collect();
     let svg = draw(&examples)
         .map_err(|error| Failure::new(format!("{}: {error}", path.display()), "please report this"))?;
-    write_atomically(path, |file| {
-        let io = |source| cfqp::Error::Io { path: path.to_owned(), source };
-        std::io::Write::write_all(file, svg.as_bytes()).map_err(io)
-    })?;
-    Ok(())
+    write_text(path, &svg)
 }
 
 /// The unit of a class whose treatment would be raised most.

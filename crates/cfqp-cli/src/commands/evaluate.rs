@@ -5,10 +5,12 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 
-use cfqp::{Dataset, Evaluation, Fitted, evaluate, read_truth};
+use cfqp::{Evaluation, Fitted, evaluate, read_truth};
 
 use super::AskArgs;
+use crate::args::Show;
 use crate::error::Result;
+use crate::load::read_for;
 use crate::output::Output;
 use crate::resources::{ResourceArgs, peak_rss_mb};
 use crate::table::{counted, facts, percent, small};
@@ -17,8 +19,10 @@ const EXAMPLES: &str = "\
 Examples:
   cfqp evaluate model.cfqp test.npz
   cfqp evaluate model.cfqp test.npz --rho 0 --json     the noise of both worlds was drawn apart
+  cfqp evaluate model.cfqp test.csv --truth test.truth.npz
 
-FILE holds x, t, y and the truth: t_new, y_new and, for the classes' accuracy, z.";
+An .npz FILE holds x, t, y and the truth: t_new, y_new and, for the classes' accuracy, z. With a \
+table, the truth of its units, in their order, stands in a file of its own.";
 
 /// Compare a model's answers with the truth, where it is known
 #[derive(Debug, Args)]
@@ -26,8 +30,11 @@ FILE holds x, t, y and the truth: t_new, y_new and, for the classes' accuracy, z
 pub struct EvaluateArgs {
     /// The model
     model: PathBuf,
-    /// Units and their truth: a .npz file with x, t, y, t_new, y_new and optionally z
+    /// Units and their truth: a .npz file with x, t, y, t_new, y_new and optionally z; or a table
     file: PathBuf,
+    /// The truth of the units: a .npz file with t_new, y_new and optionally z [default: FILE]
+    #[arg(long, value_name = "FILE.npz")]
+    truth: Option<PathBuf>,
     #[command(flatten)]
     ask: AskArgs,
     #[command(flatten)]
@@ -43,12 +50,12 @@ struct Report {
     peak_rss_mb: Option<f64>,
 }
 
-pub fn run(args: &EvaluateArgs) -> Result<Output> {
+pub fn run(args: &EvaluateArgs, show: &Show) -> Result<Output> {
     let ask = args.ask.resolve()?;
     let resources = args.resources.resolve()?;
     let fitted = Fitted::load(&args.model, &resources)?;
-    let data = Dataset::read_npz(&args.file)?;
-    let truth = read_truth(&args.file)?;
+    let data = read_for(&args.file, &fitted, show)?;
+    let truth = read_truth(args.truth.as_ref().unwrap_or(&args.file))?;
     let evaluation = evaluate(&fitted, &data, &truth, &ask)?;
     let report = Report { evaluation, classes: fitted.classes(), peak_rss_mb: peak_rss_mb() };
     Output::new(summary(&report), &report)

@@ -7,12 +7,14 @@ use std::time::Instant;
 use clap::Args;
 use serde::Serialize;
 
-use cfqp::{Base, Classes, Dataset, FitConfig, FitReport, Fitted, Recipe, Resources, Sharing, Start};
+use cfqp::{Base, Classes, Counts, FitConfig, FitReport, Fitted, Recipe, Resources, Sharing, Start, Tried};
 
 use crate::args::{Show, choice, up_to};
+use crate::columns::TableArgs;
 use crate::error::{Failure, Result};
 use crate::files::{check_out, checkpoint, remove_checkpoint};
 use crate::interrupt;
+use crate::load::{Input, input};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::resources::{ResourceArgs, peak_rss_mb};
@@ -20,56 +22,47 @@ use crate::table::{count, counted, shell, small, table};
 
 const EXAMPLES: &str = "\
 Examples:
+  cfqp fit patients.csv --x age,sex,'bp_*' --t dose --y outcome --id patient --out model.cfqp
+  cfqp fit samples.csv --id patient --time min --series pa,pv --t dose --treated-at 20 --out m.cfqp
+  cfqp fit study.toml                         all of this in a file; flags go before it
   cfqp fit data.npz --out model.cfqp
   cfqp fit train.npz --valid valid.npz --classes 3 --base mlp --out model.cfqp
   cfqp fit data.npz --recipe paper --base unet --classes 3 --out paper.cfqp
-  cfqp fit data.npz --out model.cfqp --resume          after an interruption
+  cfqp fit data.npz --out model.cfqp --resume after an interruption
 
-FILE holds x [n, ...], t [n] or [n, d], y [n, ...] and, where values are missing, x_mask and y_mask
-(true where a value was observed). z, t_new and y_new may be there and are never read.";
+A table has a row per unit, or, with --time, a row per sample. `cfqp check` shows what would be read. \
+The model remembers the columns: later commands need no flags for them.
+An .npz file holds x [n, ...], t [n] or [n, d], y [n, ...] and, where values are missing, x_mask and y_mask \
+(true where a value was observed). z, t_new and y_new may be there and are never read.
+A study: data = \"samples.csv\", out = \"model.cfqp\", then [table] with x, t, y, id, time, series, \
+treated_at, ... and [fit] with classes, base, seed, ... as the flags; paths are relative to its own folder.";
 
 /// Fit a model: find the hidden classes and how each responds
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct FitArgs {
-    /// The data, a .npz file with the arrays x, t and y
+    /// The data: .csv, .parquet, .arrow or .npz; or a study, .toml
     file: PathBuf,
     /// The model file to write
     #[arg(long, value_name = "MODEL.cfqp")]
-    out: PathBuf,
+    out: Option<PathBuf>,
     /// Data to choose and calibrate on [default: taken out of FILE]
     #[arg(long, value_name = "FILE")]
     valid: Option<PathBuf>,
-    /// How many hidden classes; auto: as many as held-out units support
-    #[arg(long, value_name = "K|auto", default_value = "auto", value_parser = parse_classes)]
-    classes: Classes,
-    /// The most classes that auto tries
-    #[arg(long, value_name = "K", default_value_t = 9)]
-    max_classes: usize,
+    #[command(flatten)]
+    settings: SettingArgs,
+    /// How many hidden classes; auto: as many as held-out units support [default: auto]
+    #[arg(long, value_name = "K|auto", value_parser = parse_classes)]
+    classes: Option<Classes>,
+    /// The most classes that auto tries [default: 9]
+    #[arg(long, value_name = "K")]
+    max_classes: Option<usize>,
     /// default: several starts, an ensemble, calibrated intervals; paper: the published algorithm
-    #[arg(long, default_value = "default", value_parser = choice::<Recipe>(&["default", "paper"]))]
-    recipe: Recipe,
-    /// Where EM starts from, one or more, comma-separated [default: several; kmeans for the paper's recipe]
-    #[arg(long, value_delimiter = ',', value_parser = choice::<Start>(&STARTS))]
-    init: Vec<Start>,
-    /// The base model; auto: the one that predicts held-out units best
-    #[arg(long, default_value = "auto", value_parser = choice::<Base>(&BASES))]
-    base: Base,
-    /// A network per class, or one that is told the class; auto: the better on held-out units
-    #[arg(long, default_value = "auto", value_parser = choice::<Sharing>(&["auto", "separate", "conditional"]))]
-    sharing: Sharing,
-    /// Epochs of each network's last training [default: by base model and units]
-    #[arg(long, value_name = "N", value_parser = up_to(1_000_000))]
-    epochs: Option<usize>,
+    #[arg(long, value_parser = choice::<Recipe>(&["default", "paper"]))]
+    recipe: Option<Recipe>,
     /// Members of the ensemble [default: by base model]
     #[arg(long, value_name = "N", value_parser = up_to(1000))]
     members: Option<usize>,
-    /// Adam's step size
-    #[arg(long, value_name = "R", default_value_t = 1e-3, allow_negative_numbers = true)]
-    learning_rate: f64,
-    /// Seed; equal data, settings and seed give an equal model
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    seed: u64,
     /// Go on from where an interrupted fit to the same --out stopped
     #[arg(long)]
     resume: bool,
@@ -77,7 +70,47 @@ pub struct FitArgs {
     #[arg(long)]
     force: bool,
     #[command(flatten)]
+    table: TableArgs,
+    #[command(flatten)]
     resources: ResourceArgs,
+}
+
+/// Settings of every fit.
+#[derive(Debug, Args)]
+pub struct SettingArgs {
+    /// Where EM starts from, one or more, comma-separated [default: several; kmeans for the paper's recipe]
+    #[arg(long, value_delimiter = ',', value_parser = choice::<Start>(&STARTS))]
+    init: Vec<Start>,
+    /// The base model; auto: the one that predicts held-out units best [default: auto]
+    #[arg(long, value_parser = choice::<Base>(&BASES))]
+    base: Option<Base>,
+    /// A network per class, or one that is told the class; auto: the better on held-out units [default: auto]
+    #[arg(long, value_parser = choice::<Sharing>(&["auto", "separate", "conditional"]))]
+    sharing: Option<Sharing>,
+    /// Epochs of each network's last training [default: by base model and units]
+    #[arg(long, value_name = "N", value_parser = up_to(1_000_000))]
+    epochs: Option<usize>,
+    /// Adam's step size [default: 0.001]
+    #[arg(long, value_name = "R", allow_negative_numbers = true)]
+    learning_rate: Option<f64>,
+    /// Seed; equal data, settings and seed give an equal model [default: 0]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+}
+
+impl SettingArgs {
+    /// `config` with what the command line says instead.
+    pub fn over(&self, config: FitConfig) -> FitConfig {
+        FitConfig {
+            starts: if self.init.is_empty() { config.starts } else { self.init.clone() },
+            base: self.base.unwrap_or(config.base),
+            sharing: self.sharing.unwrap_or(config.sharing),
+            epochs: self.epochs.or(config.epochs),
+            learning_rate: self.learning_rate.unwrap_or(config.learning_rate),
+            seed: self.seed.unwrap_or(config.seed),
+            ..config
+        }
+    }
 }
 
 const STARTS: [&str; 6] = ["kmeans", "gmm", "kmeans-scaled", "kmeans-unit", "annealed", "scratch"];
@@ -93,33 +126,30 @@ pub fn parse_classes(text: &str) -> Result<Classes, String> {
 }
 
 impl FitArgs {
-    fn config(&self) -> Result<FitConfig> {
-        let starts = match (&self.init[..], self.recipe) {
-            ([], Recipe::Paper) => vec![Start::Kmeans],
-            ([], Recipe::Default) => Vec::new(),
-            (given, _) => given.to_vec(),
+    /// What is asked for, by the study and, before it, the command line.
+    fn input(&self) -> Result<Input> {
+        let mut input = input(&self.file, &self.table)?;
+        input.valid = self.valid.clone().or(input.valid);
+        input.out = self.out.clone().or(input.out);
+        let config = self.settings.over(input.config);
+        input.config = FitConfig {
+            recipe: self.recipe.unwrap_or(config.recipe),
+            classes: self.classes.unwrap_or(config.classes),
+            max_classes: self.max_classes.unwrap_or(config.max_classes),
+            members: self.members.or(config.members),
+            ..config
         };
-        let config = FitConfig {
-            recipe: self.recipe,
-            classes: self.classes,
-            max_classes: self.max_classes,
-            base: self.base,
-            sharing: self.sharing,
-            starts,
-            members: self.members,
-            epochs: self.epochs,
-            learning_rate: self.learning_rate,
-            seed: self.seed,
-            ..FitConfig::default()
-        };
-        config.check()?;
-        Ok(config)
+        if input.config.recipe == Recipe::Paper && input.config.starts.is_empty() {
+            input.config.starts = vec![Start::Kmeans];
+        }
+        input.config.check()?;
+        Ok(input)
     }
 
-    fn resources(&self) -> Result<Resources> {
+    fn resources(&self, out: &Path) -> Result<Resources> {
         let resources = self.resources.resolve()?;
-        check_out(&self.out, self.force)?;
-        let part = checkpoint(&self.out);
+        check_out(out, self.force)?;
+        let part = checkpoint(out);
         if part.exists() && !self.resume && !self.force {
             let message = format!("{}: an interrupted fit left it", part.display());
             return Err(Failure::new(message, "give --resume to go on from it, or --force to start over"));
@@ -138,40 +168,53 @@ struct Report<'a> {
     members: usize,
     seconds: f64,
     peak_rss_mb: Option<f64>,
+    data: &'a Counts,
     #[serde(flatten)]
     fit: &'a FitReport,
 }
 
 pub fn run(args: &FitArgs, show: &Show) -> Result<Output> {
-    let config = args.config()?;
-    let resources = args.resources()?;
-    let data = Dataset::read_npz(&args.file)?;
-    let valid = args.valid.as_deref().map(Dataset::read_npz).transpose()?;
+    let input = args.input()?;
+    let out = input.out.as_deref().ok_or_else(|| {
+        Failure::new("there is no --out", "name the model file to write, such as --out model.cfqp")
+    })?;
+    let resources = args.resources(out)?;
+    let loaded = input.load()?;
+    loaded.check(&input, show)?;
+    let valid = input.load_valid(loaded.layout.as_ref(), show)?;
     interrupt::listen();
     let start = Instant::now();
     let progress = Progress::new(show, "fit");
-    let fitted = cfqp::fit(&data, valid.as_ref(), &config, &resources, &progress);
+    let fitted = cfqp::fit(&loaded.data, valid.as_ref(), &input.config, &resources, &progress);
     drop(progress);
-    let fitted = fitted.map_err(|error| explain(error, &checkpoint(&args.out), args.resume))?;
+    let fitted = fitted.map_err(|error| explain(error, &checkpoint(out), args.resume))?;
+    let fitted = match loaded.layout {
+        Some(layout) => fitted.with_layout(layout)?,
+        None => fitted,
+    };
     let seconds = start.elapsed().as_secs_f64();
-    fitted.save(&args.out)?;
-    remove_checkpoint(&checkpoint(&args.out))?;
+    fitted.save(out)?;
+    remove_checkpoint(&checkpoint(out))?;
     let report = Report {
-        model: &args.out,
+        model: out,
         classes: fitted.classes(),
         base: fitted.base(),
         sharing: sharing(&fitted),
         members: fitted.members(),
         seconds,
         peak_rss_mb: peak_rss_mb(),
+        data: &loaded.counts,
         fit: fitted.report(),
     };
-    let next = format!(
-        "wrote {out} in {seconds:.1} s\nnext: cfqp query {out} {file} --treatment T --out answers.npz\n",
-        out = shell(&args.out),
-        file = shell(&args.file)
-    );
-    Output::new(summary(&fitted) + &next, &report)
+    let (model, file) = (shell(out), shell(&input.data));
+    let next = match fitted.layout() {
+        None => format!("next: cfqp query {model} {file} --treatment T --out answers.npz\n"),
+        Some(_) => format!(
+            "next: cfqp diagnose {model} {file}\n      cfqp query {model} {file} --treatment T --out answers.csv\n"
+        ),
+    };
+    let text = format!("{}wrote {model} in {seconds:.1} s\n{next}", summary(&fitted));
+    Output::new(text, &report)
 }
 
 /// Tell how to go on, and leave nothing behind that cannot help.
@@ -231,14 +274,19 @@ fn tried(report: &FitReport) -> String {
     if report.tried.is_empty() {
         return String::new();
     }
+    format!("tried, on {} held-out units:\n{}", count(report.units[1]), tried_table(&report.tried))
+}
+
+/// Base models and numbers of classes, and what held-out units say of them.
+pub fn tried_table(tried: &[Tried]) -> String {
     let mut rows =
         vec![["base", "classes", "-log likelihood", "to judge K", "mse", ""].map(String::from).to_vec()];
-    rows.extend(report.tried.iter().map(|tried| {
+    rows.extend(tried.iter().map(|tried| {
         let mark = if tried.chosen { "<- chosen" } else { "" };
         let (nll, evidence) = (format!("{:.2}", tried.nll), format!("{:.2}", tried.evidence));
         vec![tried.base.clone(), tried.classes.to_string(), nll, evidence, small(tried.mse), mark.to_owned()]
     }));
-    format!("tried, on {} held-out units:\n{}", count(report.units[1]), table(&rows))
+    table(&rows)
 }
 
 fn starts(report: &FitReport) -> String {

@@ -1,13 +1,23 @@
 //! The commands, one file each.
 
+mod arrays;
 mod bench;
+mod check;
 mod compare;
+mod curve;
 mod demo;
+mod diagnose;
+mod effect;
 mod evaluate;
 mod fit;
+mod flags;
+mod grid;
 mod model;
 mod query;
+mod select;
+mod shell;
 mod simulate;
+mod simulated;
 
 use clap::{Args, Subcommand};
 
@@ -22,12 +32,19 @@ use crate::output::Output;
 pub enum Command {
     Demo(demo::DemoArgs),
     Simulate(simulate::SimulateArgs),
+    Check(check::CheckArgs),
+    Select(select::SelectArgs),
     Fit(fit::FitArgs),
+    Diagnose(diagnose::DiagnoseArgs),
     Query(query::QueryArgs),
+    Effect(effect::EffectArgs),
+    Curve(curve::CurveArgs),
     Evaluate(evaluate::EvaluateArgs),
     Compare(compare::CompareArgs),
     Model(model::ModelArgs),
     Bench(bench::BenchArgs),
+    Completions(shell::CompletionsArgs),
+    Man(shell::ManArgs),
 }
 
 /// Do what the command line says.
@@ -35,12 +52,19 @@ pub fn run(cli: &Cli) -> Result<Output> {
     match &cli.command {
         Command::Demo(args) => demo::run(args, &cli.show),
         Command::Simulate(args) => simulate::run(args),
+        Command::Check(args) => check::run(args),
+        Command::Select(args) => select::run(args, &cli.show),
         Command::Fit(args) => fit::run(args, &cli.show),
-        Command::Query(args) => query::run(args),
-        Command::Evaluate(args) => evaluate::run(args),
+        Command::Diagnose(args) => diagnose::run(args, &cli.show),
+        Command::Query(args) => query::run(args, &cli.show),
+        Command::Effect(args) => effect::run(args, &cli.show),
+        Command::Curve(args) => curve::run(args, &cli.show),
+        Command::Evaluate(args) => evaluate::run(args, &cli.show),
         Command::Compare(args) => compare::run(args, &cli.show),
         Command::Model(args) => model::run(args),
         Command::Bench(args) => bench::run(args, &cli.show),
+        Command::Completions(args) => shell::completions(args),
+        Command::Man(args) => shell::man(args),
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
-use cfqp::{FitConfig, FitReport, Fitted, Resources};
+use cfqp::{FitConfig, FitReport, Fitted, Form, Layout, Resources};
 
 use super::fit::{sharing, summary};
 use crate::error::Result;
@@ -53,6 +53,7 @@ struct Report<'a> {
     missing_values: bool,
     scales_depend_on_treatment: bool,
     weights_depend_on_x: bool,
+    layout: Option<&'a Layout>,
     config: &'a FitConfig,
     fit: &'a FitReport,
 }
@@ -74,11 +75,12 @@ pub fn run(args: &ModelArgs) -> Result<Output> {
         missing_values: shapes.missing,
         scales_depend_on_treatment: scales,
         weights_depend_on_x: weights,
+        layout: fitted.layout(),
         config: fitted.config(),
         fit: fitted.report(),
     };
     let varies = |yes, what: &str| if yes { format!("depend on {what}") } else { "constant".to_owned() };
-    let rows = [
+    let mut rows = vec![
         ("x", format!("{:?}{}", shapes.x, if shapes.missing { ", values may be missing" } else { "" })),
         ("t", format!("[{}]", shapes.t)),
         ("y", format!("{:?}", shapes.y)),
@@ -86,5 +88,18 @@ pub fn run(args: &ModelArgs) -> Result<Output> {
         ("class weights", varies(weights, "x")),
         ("seed", fitted.config().seed.to_string()),
     ];
+    rows.extend(fitted.layout().map(|layout| ("columns", columns(layout))));
     Output::new(format!("{}\n{}{}", shell(&args.model), facts(&rows), summary(&fitted)), &report)
+}
+
+/// The columns of the table that a model was fitted on.
+fn columns(layout: &Layout) -> String {
+    let id = layout.id.as_ref().map_or(String::new(), |id| format!("id {id}; "));
+    let t = layout.t.join(", ");
+    match &layout.form {
+        Form::Wide { x, y } => {
+            format!("{id}x {}; t {t}; y {}", x.columns().join(", "), y.columns().join(", "))
+        }
+        Form::Long(long) => format!("{id}time {}; series {}; t {t}", long.time, long.series.join(", ")),
+    }
 }

@@ -1,32 +1,41 @@
 //! `cfqp query`: what units would have shown under other treatments.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::time::Instant;
 
 use clap::Args;
 use serde::Serialize;
 
-use cfqp::{Answers, Ask, Dataset, Diagnosis, Fitted, NpzArray, NpzValues, Units, read_array, write_npz};
+use cfqp::{Ask, Asked, Dataset, Fitted, Format, Ids, Tabulation, Units, write_sheets};
 
-use super::AskArgs;
-use crate::args::finite;
+use super::arrays::{write_answers, write_curves};
+use super::flags::Flags;
+use super::grid::Grid;
+use super::{AskArgs, curve};
+use crate::args::{Show, finite};
 use crate::error::{Failure, Result};
 use crate::files::check_out;
 use crate::output::Output;
+use crate::progress::Counter;
 use crate::resources::{ResourceArgs, peak_rss_mb};
+use crate::stream::{Batch, Stream};
 use crate::table::{count, counted, shell};
 
 const EXAMPLES: &str = "\
 Examples:
-  cfqp query model.cfqp data.npz --treatment 0.8 --out answers.npz
+  cfqp query model.cfqp patients.csv --treatment 0.8 --out answers.parquet
+  cfqp query model.cfqp patients.csv --treatment-from planned_dose --out answers.csv
   cfqp query model.cfqp data.npz --treatment-from t_new --rho 0 --out answers.npz
   cfqp query model.cfqp data.npz --grid 0.2:1:9 --level 0.95 --out curves.npz
 
-The output holds answer, lower and upper [n, ...], posterior [n, classes], class, entropy, t_new
-and flags that speak against an answer: ambiguous_class, off_support, starts_disagree.
-With --grid: answer, lower, upper [n, N, ...], off_support, starts_disagree [n, N], and grid.";
+FILE has the columns that the model was fitted on: it remembers them, so no flags are needed. A table \
+with a row per unit is read and answered part by part: its length does not matter.
+The output as .parquet, .csv, .arrow or .jsonl has a row per unit (and time): id, t, t_new, every \
+outcome Y with lower_Y and upper_Y, class, posterior_K and flag: ok, or what speaks against the \
+answer: ambiguous_class, off_support, starts_disagree.
+As .npz: answer, lower and upper [n, ...], posterior [n, classes], class, entropy, t_new, the flags, \
+and id where ids are whole numbers;
+with --grid: answer, lower, upper [n, N, ...], off_support, starts_disagree [n, N], and grid.";
 
 /// Answer: what would each unit have shown under another treatment?
 #[derive(Debug, Args)]
@@ -34,12 +43,12 @@ With --grid: answer, lower, upper [n, N, ...], off_support, starts_disagree [n, 
 pub struct QueryArgs {
     /// The model
     model: PathBuf,
-    /// The units: a .npz file with their x, t and y
+    /// The units, with their x, t and y: .csv, .parquet, .arrow or .npz
     file: PathBuf,
     #[command(flatten)]
     what: What,
-    /// The file to write
-    #[arg(long, value_name = "FILE.npz")]
+    /// The file to write: .parquet, .csv, .arrow, .jsonl or .npz
+    #[arg(long, value_name = "FILE")]
     out: PathBuf,
     /// Replace the file if it exists
     #[arg(long)]
@@ -56,72 +65,126 @@ struct What {
     /// The treatment asked about, for all units; comma-separated where it has several dimensions
     #[arg(long, value_name = "T", value_delimiter = ',', value_parser = finite, allow_negative_numbers = true)]
     treatment: Vec<f32>,
-    /// An array of FILE with a treatment for each unit
-    #[arg(long, value_name = "KEY")]
+    /// A column (or, in an .npz file, an array) of FILE with a treatment for each unit
+    #[arg(long, value_name = "COL")]
     treatment_from: Option<String>,
     /// N treatments from LO to HI, each for all units: a dose curve
     #[arg(long, value_name = "LO:HI:N", allow_hyphen_values = true)]
     grid: Option<Grid>,
 }
 
-/// Treatments at equal distances.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Grid {
-    low: f32,
-    high: f32,
-    steps: usize,
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Report<'a> {
+    out: &'a Path,
+    #[serde(flatten)]
+    flags: &'a Flags,
+    #[serde(flatten)]
+    ask: Ask,
+    query_seconds: f64,
+    peak_rss_mb: Option<f64>,
 }
 
-impl FromStr for Grid {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let parts: Vec<&str> = text.split(':').collect();
-        let &[low, high, steps] = &parts[..] else {
-            return Err("give LO:HI:N, such as 0.2:1:9".to_owned());
-        };
-        let (low, high) = (finite(low)?, finite(high)?);
-        match steps.parse() {
-            Ok(steps @ 2..=100_000) if low < high => Ok(Self { low, high, steps }),
-            Ok(2..=100_000) => Err(format!("LO is not below HI: {low}, {high}")),
-            _ => Err(format!("N is not a number from 2 to 100000: {steps}")),
-        }
-    }
+pub fn run(args: &QueryArgs, show: &Show) -> Result<Output> {
+    let ask = args.ask.resolve()?;
+    let resources = args.resources.resolve()?;
+    check_out(&args.out, args.force)?;
+    let format = Format::of_output(&args.out)?;
+    let fitted = Fitted::load(&args.model, &resources)?;
+    let grid = args.what.grid.map(|grid| grid.resolve(&fitted)).transpose()?;
+    let stream = Stream::open(&args.file, &fitted, args.what.treatment_from.as_deref())?;
+    let start = Instant::now();
+    let to = || Units::new("treatment", vec![args.what.treatment.len()], args.what.treatment.clone());
+    let flags = match (format, &grid) {
+        (Format::Npz, None) => arrays(args, stream, &fitted, &ask, to)?,
+        (Format::Npz, Some(grid)) => curves(args, stream, &fitted, &ask, grid)?,
+        (_, None) => rows(args, stream, &fitted, &ask, to, show)?,
+        (_, Some(grid)) => curve::write(&args.out, stream, &fitted, grid, &ask, show)?,
+    };
+    let (query_seconds, peak_rss_mb) = (start.elapsed().as_secs_f64(), peak_rss_mb());
+    let report = Report { out: &args.out, flags: &flags, ask, query_seconds, peak_rss_mb };
+    let text = format!(
+        "{}, {} in {query_seconds:.2} s; nothing speaks against {}\n{}wrote {}\n",
+        counted(flags.units, "unit"),
+        counted(flags.answers, "answer"),
+        count(flags.ok),
+        flags.text(),
+        shell(&args.out)
+    );
+    Output::new(text, &report)
 }
 
-impl Grid {
-    fn units(&self) -> cfqp::Result<Units> {
-        let step = f64::from(self.high - self.low) / (self.steps - 1) as f64;
-        let at = |i: usize| (f64::from(self.low) + i as f64 * step) as f32;
-        Units::new("grid", vec![1], (0..self.steps).map(at).collect())
-    }
+/// A row per unit, part by part.
+fn rows(
+    args: &QueryArgs,
+    mut stream: Stream,
+    fitted: &Fitted,
+    ask: &Ask,
+    to: impl Fn() -> cfqp::Result<Units>,
+    show: &Show,
+) -> Result<Flags> {
+    let tabulation = Tabulation::new(fitted);
+    let mut flags = Flags::default();
+    let counter = Counter::new(show, "query");
+    let sheets = stream.by_ref().map(|batch| {
+        let Batch { part, to: own } = batch?;
+        let to = own.map_or_else(&to, Ok)?;
+        let answers = fitted.query(&part.data, &to, ask)?;
+        flags.add(&answers);
+        counter.add(part.data.len());
+        Ok(tabulation.sheet(&part, &Asked::Outcome(&to), &answers))
+    });
+    write_sheets(&args.out, sheets)?;
+    flags.count(&stream.tally());
+    Ok(flags)
 }
 
-/// What is asked about, read and checked.
-enum Question {
-    Treatments(Units),
-    Grid(Units),
+/// All units at once, for arrays.
+fn whole(stream: &mut Stream) -> Result<(Dataset, Option<Units>, Option<Vec<i64>>)> {
+    let batches = stream.collect::<cfqp::Result<Vec<Batch>>>()?;
+    let data = Dataset::concat(&batches.iter().map(|batch| &batch.part.data).collect::<Vec<_>>())?;
+    let own: Option<Vec<&Units>> = batches.iter().map(|batch| batch.to.as_ref()).collect();
+    let own = own.filter(|own| !own.is_empty()).map(|own| {
+        let values = own.iter().flat_map(|to| to.values()).copied().collect();
+        Units::new("treatment", own[0].shape().to_vec(), values)
+    });
+    // an array holds no texts; a file of arrays has no ids
+    let ids = batches.iter().flat_map(|batch| {
+        let ids = &batch.part.ids;
+        let id = |i| if matches!(ids, Ids::Rows(_)) { None } else { ids.text(i).parse::<i64>().ok() };
+        (0..ids.len()).map(id)
+    });
+    let ids = ids.collect();
+    Ok((data, own.transpose()?, ids))
 }
 
-impl What {
-    fn resolve(&self, file: &Path, units: usize, fitted: &Fitted) -> Result<Question> {
-        if let Some(grid) = &self.grid {
-            let dimensions = fitted.shapes().t;
-            if dimensions != 1 {
-                let message = format!("grid: treatments of this model have {dimensions} dimensions");
-                return Err(Failure::new(message, "ask about one at a time, by --treatment T1,T2"));
-            }
-            check_size(grid.steps, units, fitted.shapes().y.iter().product())?;
-            return Ok(Question::Grid(grid.units()?));
-        }
-        let Some(key) = &self.treatment_from else {
-            let (dimensions, values) = (self.treatment.len(), self.treatment.clone());
-            return Ok(Question::Treatments(Units::new("treatment", vec![dimensions], values)?));
-        };
-        let hint = "give the name of an array with one treatment per unit, such as t_new";
-        let missing = || Failure::new(format!("{}: there is no array `{key}`", file.display()), hint);
-        Ok(Question::Treatments(read_array(file, key)?.ok_or_else(missing)?))
-    }
+fn arrays(
+    args: &QueryArgs,
+    mut stream: Stream,
+    fitted: &Fitted,
+    ask: &Ask,
+    to: impl Fn() -> cfqp::Result<Units>,
+) -> Result<Flags> {
+    let (data, own, ids) = whole(&mut stream)?;
+    let to = own.map_or_else(to, Ok)?;
+    let answers = fitted.query(&data, &to, ask)?;
+    write_answers(&args.out, &answers, &repeat(&to, data.len())?, ids.as_deref())?;
+    let mut flags = Flags::default();
+    flags.add(&answers);
+    flags.count(&stream.tally());
+    Ok(flags)
+}
+
+fn curves(args: &QueryArgs, mut stream: Stream, fitted: &Fitted, ask: &Ask, grid: &Units) -> Result<Flags> {
+    let (data, _, _) = whole(&mut stream)?;
+    check_size(grid.len(), data.len(), fitted.shapes().y.iter().product())?;
+    let answers = fitted.curve(&data, grid, ask)?;
+    write_curves(&args.out, &answers, grid)?;
+    let mut flags = Flags::default();
+    answers.iter().for_each(|answers| flags.add_for(answers, 0));
+    flags.units = data.len();
+    flags.count(&stream.tally());
+    Ok(flags)
 }
 
 /// The curves of all units are held at once.
@@ -132,72 +195,8 @@ fn check_size(steps: usize, units: usize, each: usize) -> Result<()> {
         return Ok(());
     }
     let message = format!("grid: {steps} outcomes of {units} units are {numbers} numbers");
-    Err(Failure::new(message, format!("ask for fewer steps or about fewer units: {MOST} numbers at most")))
-}
-
-/// What `--json` prints.
-#[derive(Serialize)]
-struct Report<'a> {
-    out: &'a Path,
-    units: usize,
-    answers: usize,
-    ok: usize,
-    ambiguous_class: usize,
-    off_support: usize,
-    starts_disagree: usize,
-    #[serde(flatten)]
-    ask: Ask,
-    query_seconds: f64,
-    peak_rss_mb: Option<f64>,
-}
-
-pub fn run(args: &QueryArgs) -> Result<Output> {
-    let ask = args.ask.resolve()?;
-    let resources = args.resources.resolve()?;
-    check_out(&args.out, args.force)?;
-    let fitted = Fitted::load(&args.model, &resources)?;
-    let data = Dataset::read_npz(&args.file)?;
-    let question = args.what.resolve(&args.file, data.len(), &fitted)?;
-    let start = Instant::now();
-    let answers = match &question {
-        Question::Treatments(to) => vec![fitted.query(&data, to, &ask)?],
-        Question::Grid(grid) => fitted.curve(&data, grid, &ask)?,
-    };
-    let query_seconds = start.elapsed().as_secs_f64();
-    match &question {
-        Question::Treatments(to) => write_answers(&args.out, &answers[0], &repeat(to, data.len())?)?,
-        Question::Grid(grid) => write_curves(&args.out, &answers, grid)?,
-    }
-    let all = || answers.iter().flat_map(|answers| &answers.diagnoses);
-    let number = |flag: fn(&Diagnosis) -> bool| all().filter(|diagnosis| flag(diagnosis)).count();
-    let report = Report {
-        out: &args.out,
-        units: data.len(),
-        answers: all().count(),
-        ok: number(Diagnosis::ok),
-        ambiguous_class: number(|diagnosis| diagnosis.ambiguous_class),
-        off_support: number(|diagnosis| diagnosis.off_support),
-        starts_disagree: number(|diagnosis| diagnosis.starts_disagree),
-        ask,
-        query_seconds,
-        peak_rss_mb: peak_rss_mb(),
-    };
-    Output::new(summary(&report), &report)
-}
-
-fn summary(report: &Report<'_>) -> String {
-    let mut text = format!("{}, {}", counted(report.units, "unit"), counted(report.answers, "answer"));
-    let _ = writeln!(text, " in {:.2} s; nothing speaks against {}", report.query_seconds, count(report.ok));
-    let flags = [
-        (report.ambiguous_class, "ambiguous_class: no class is clearly the most probable"),
-        (report.off_support, "off_support: no such treatment was seen near this unit's covariates"),
-        (report.starts_disagree, "starts_disagree: another solution fits as well and answers otherwise"),
-    ];
-    for (number, meaning) in flags.into_iter().filter(|(number, _)| *number > 0) {
-        let _ = writeln!(text, "  {:>7} flagged {meaning}", count(number));
-    }
-    let _ = writeln!(text, "wrote {}", shell(report.out));
-    text
+    let hint = format!("write a .parquet file, or ask for fewer steps: arrays have {MOST} numbers at most");
+    Err(Failure::new(message, hint))
 }
 
 /// One treatment per unit.
@@ -206,99 +205,4 @@ fn repeat(to: &Units, n: usize) -> cfqp::Result<Units> {
         return Ok(to.clone());
     }
     Units::new("t_new", to.shape().to_vec(), to.values().repeat(n))
-}
-
-/// What does not depend on the treatment asked about: classes and their probabilities.
-struct Classes<'a> {
-    posterior: &'a [f32],
-    class: Vec<i64>,
-    entropy: Vec<f32>,
-    ambiguous: Vec<bool>,
-}
-
-impl<'a> Classes<'a> {
-    fn of(answers: &'a Answers) -> Self {
-        let diagnoses = &answers.diagnoses;
-        Self {
-            posterior: &answers.posterior,
-            class: diagnoses.iter().map(|diagnosis| diagnosis.class as i64).collect(),
-            entropy: diagnoses.iter().map(|diagnosis| diagnosis.entropy).collect(),
-            ambiguous: diagnoses.iter().map(|diagnosis| diagnosis.ambiguous_class).collect(),
-        }
-    }
-
-    fn arrays(&self) -> [(&'static str, NpzArray<'_>); 4] {
-        let n = self.class.len();
-        let posterior = vec![n, self.posterior.len() / n.max(1)];
-        [
-            ("posterior", NpzArray { shape: posterior, values: NpzValues::F32(self.posterior) }),
-            ("class", NpzArray::integers(&self.class)),
-            ("entropy", NpzArray { shape: vec![n], values: NpzValues::F32(&self.entropy) }),
-            ("ambiguous_class", NpzArray { shape: vec![n], values: NpzValues::Bool(&self.ambiguous) }),
-        ]
-    }
-}
-
-/// Write the answers to one question per unit.
-pub fn write_answers(path: &Path, answers: &Answers, t_new: &Units) -> cfqp::Result<()> {
-    let classes = Classes::of(answers);
-    let flag = |flag: fn(&Diagnosis) -> bool| answers.diagnoses.iter().map(flag).collect::<Vec<_>>();
-    let (off, disagree) = (flag(|d| d.off_support), flag(|d| d.starts_disagree));
-    let bools = |values| NpzArray { shape: vec![off.len()], values: NpzValues::Bool(values) };
-    let mut arrays = vec![
-        ("answer", NpzArray::units(&answers.point)),
-        ("lower", NpzArray::units(&answers.lower)),
-        ("upper", NpzArray::units(&answers.upper)),
-        ("t_new", NpzArray::units(t_new)),
-        ("off_support", bools(&off)),
-        ("starts_disagree", bools(&disagree)),
-    ];
-    arrays.extend(classes.arrays());
-    write_npz(path, &arrays)
-}
-
-/// Write the answers for every treatment of a grid.
-fn write_curves(path: &Path, curve: &[Answers], grid: &Units) -> cfqp::Result<()> {
-    let (first, steps) = (&curve[0], curve.len());
-    let n = first.point.len();
-    let unit = first.point.shape();
-    let mut shape = vec![n, steps];
-    shape.extend(unit.iter().filter(|_| unit != [1]));
-    let join = |part: fn(&Answers) -> &Units| -> Vec<f32> {
-        (0..n).flat_map(|i| curve.iter().flat_map(move |answers| part(answers).row(i)).copied()).collect()
-    };
-    let flag = |flag: fn(&Diagnosis) -> bool| -> Vec<bool> {
-        (0..n).flat_map(|i| curve.iter().map(move |answers| flag(&answers.diagnoses[i]))).collect()
-    };
-    let (answer, lower, upper) = (join(|a| &a.point), join(|a| &a.lower), join(|a| &a.upper));
-    let (off, disagree) = (flag(|d| d.off_support), flag(|d| d.starts_disagree));
-    let numbers = |values| NpzArray { shape: shape.clone(), values: NpzValues::F32(values) };
-    let bools = |values| NpzArray { shape: vec![n, steps], values: NpzValues::Bool(values) };
-    let classes = Classes::of(first);
-    let mut arrays = vec![
-        ("answer", numbers(&answer)),
-        ("lower", numbers(&lower)),
-        ("upper", numbers(&upper)),
-        ("grid", NpzArray::units(grid)),
-        ("off_support", bools(&off)),
-        ("starts_disagree", bools(&disagree)),
-    ];
-    arrays.extend(classes.arrays());
-    write_npz(path, &arrays)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_grid_has_both_ends() {
-        let grid: Grid = "-1:1:5".parse().unwrap();
-        assert_eq!(grid.units().unwrap().values(), [-1.0, -0.5, 0.0, 0.5, 1.0]);
-        for wrong in
-            ["", "1", "1:2", "2:1:5", "0:1:1", "0:1:x", "nan:1:5", "0:inf:5", "0:1:5:6", "0:1:999999"]
-        {
-            assert!(wrong.parse::<Grid>().is_err(), "{wrong}");
-        }
-    }
 }

@@ -3,14 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
 use cfqp::sim::{Cardio, DigitSource, Digits, Noise, Oscillator, Simulated};
-use cfqp::{Mnist, MnistPart, NpzArray};
+use cfqp::{Mnist, MnistPart, NpzArray, write_npz};
 
+use super::simulated::{Columns, Shape, truth_path, write_table};
 use crate::args::{choice, up_to};
-use crate::error::Result;
+use crate::error::{Failure, Result};
 use crate::files::check_out;
 use crate::output::Output;
 use crate::table::{counted, shell};
@@ -21,9 +23,11 @@ const EXAMPLES: &str = "\
 Examples:
   cfqp simulate oscillator --n 2100 --seed 1 --out train.npz
   cfqp simulate cardio --noise non-additive --hidden-compliance --out cardio.npz
+  cfqp simulate cardio --format csv-long --out patients.csv
   cfqp simulate digits --mnist ~/mnist --n 6000 --out digits.npz
 
-The file holds x, t, y and, for evaluation alone, the truth: z (class), t_new, y_new.";
+An .npz file holds x, t, y and, for evaluation alone, the truth: z (class), t_new, y_new. A table has \
+no truth in it: that stands in a file of its own, FILE.truth.npz, which no fit reads.";
 
 /// Make a data set whose counterfactuals are known
 #[derive(Debug, Args)]
@@ -107,8 +111,12 @@ struct Common {
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     /// The file to write
-    #[arg(long, value_name = "FILE.npz")]
+    #[arg(long, value_name = "FILE")]
     out: PathBuf,
+    /// npz: arrays; csv-long: a row per sample; csv: a row per unit; parquet, arrow: a row per unit, series as lists
+    /// [default: by the ending of FILE; csv-long for .csv]
+    #[arg(long, value_parser = PossibleValuesParser::new(Shape::NAMES).try_map(|name| Shape::named(&name)))]
+    format: Option<Shape>,
     /// Replace the file if it exists
     #[arg(long)]
     force: bool,
@@ -146,6 +154,7 @@ impl Simulator {
 #[derive(Serialize)]
 struct Report<'a> {
     out: &'a Path,
+    truth: Option<&'a Path>,
     units: usize,
     classes: usize,
     x_shape: &'a [usize],
@@ -153,15 +162,52 @@ struct Report<'a> {
     seconds: f64,
 }
 
+impl Simulator {
+    /// What columns are called, where units can be written as a table.
+    fn columns(&self) -> Option<Columns> {
+        match self {
+            Self::Oscillator(_) => {
+                Some(Columns { id: "unit", time: "step", series: ["a", "b"], t: "treatment" })
+            }
+            Self::Cardio(_) => {
+                Some(Columns { id: "patient", time: "second", series: ["pa", "pv"], t: "dose" })
+            }
+            Self::Digits(_) => None,
+        }
+    }
+}
+
 pub fn run(args: &SimulateArgs) -> Result<Output> {
     let start = Instant::now();
     let common = args.simulator.common();
     check_out(&common.out, common.force)?;
+    let shape = Shape::resolve(common.format, &common.out)?;
+    let truth_path = (shape != Shape::Npz).then(|| truth_path(&common.out));
+    if let Some(path) = &truth_path {
+        check_out(path, common.force)?;
+    }
+    let columns = args.simulator.columns();
+    if shape != Shape::Npz && columns.is_none() {
+        let message = format!("{}: images are written as arrays", common.out.display());
+        return Err(Failure::new(message, "give --out a name that ends in .npz"));
+    }
     let simulated = args.simulator.simulate()?;
-    write(&simulated, &common.out)?;
+    let next = match (&truth_path, &columns) {
+        (Some(path), Some(columns)) => {
+            write_truth(&simulated, path)?;
+            write_table(&simulated.data, columns, shape, &common.out)?;
+            let flags = columns.flags(shape, &simulated.data);
+            format!("cfqp check {} {flags}", shell(&common.out))
+        }
+        _ => {
+            write(&simulated, &common.out)?;
+            format!("cfqp fit {} --out model.cfqp", shell(&common.out))
+        }
+    };
     let (data, truth) = (&simulated.data, &simulated.truth);
     let report = Report {
         out: &common.out,
+        truth: truth_path.as_deref(),
         units: data.len(),
         classes: truth.z.iter().max().map_or(0, |most| most + 1),
         x_shape: data.x().shape(),
@@ -169,8 +215,11 @@ pub fn run(args: &SimulateArgs) -> Result<Output> {
         seconds: start.elapsed().as_secs_f64(),
     };
     let (path, units) = (shell(&common.out), counted(report.units, "unit"));
+    let truth = report
+        .truth
+        .map_or("with their truth".to_owned(), |truth| format!("their truth in {}", shell(truth)));
     let text = format!(
-        "wrote {path}: {units}, x {:?}, y {:?}, with their truth\nnext: cfqp fit {path} --out model.cfqp\n",
+        "wrote {path}: {units}, x {:?}, y {:?}, {truth}\nnext: {next}\n",
         report.x_shape, report.y_shape
     );
     Output::new(text, &report)
@@ -178,12 +227,20 @@ pub fn run(args: &SimulateArgs) -> Result<Output> {
 
 /// Write what was seen and what is true.
 pub fn write(simulated: &Simulated, path: &Path) -> cfqp::Result<()> {
+    let z: Vec<i64> = simulated.truth.z.iter().map(|&z| z as i64).collect();
+    simulated.data.write_npz(path, &truth(simulated, &z))
+}
+
+fn write_truth(simulated: &Simulated, path: &Path) -> cfqp::Result<()> {
+    let z: Vec<i64> = simulated.truth.z.iter().map(|&z| z as i64).collect();
+    write_npz(path, &truth(simulated, &z))
+}
+
+fn truth<'a>(simulated: &'a Simulated, z: &'a [i64]) -> [(&'static str, NpzArray<'a>); 3] {
     let truth = &simulated.truth;
-    let z: Vec<i64> = truth.z.iter().map(|&z| z as i64).collect();
-    let more = [
-        ("z", NpzArray::integers(&z)),
+    [
+        ("z", NpzArray::integers(z)),
         ("t_new", NpzArray::units(&truth.t_new)),
         ("y_new", NpzArray::units(&truth.y_new)),
-    ];
-    simulated.data.write_npz(path, &more)
+    ]
 }

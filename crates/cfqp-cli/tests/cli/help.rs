@@ -4,19 +4,27 @@ use std::fmt::Write as _;
 
 use crate::{cfqp, text};
 
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 20] = [
     "",
     "demo",
     "simulate",
     "simulate oscillator",
     "simulate cardio",
     "simulate digits",
+    "check",
+    "select",
     "fit",
+    "diagnose",
     "query",
+    "effect",
+    "curve",
     "evaluate",
     "compare",
     "model",
     "model show",
+    "bench",
+    "completions",
+    "man",
 ];
 
 #[test]

@@ -1,8 +1,10 @@
 //! What a user of `cfqp` sees.
 
 mod bad_input;
+mod bad_tables;
 mod help;
 mod interrupted;
+mod tables;
 mod whole;
 
 use std::path::Path;

@@ -145,7 +145,7 @@ impl DiffScm {
             descend(net, &lesson, rng, |net, rows, device, rng| task.loss(net, rows, device, rng), judge)
         };
         // every operation of a U-Net is cut into the same parts whatever the threads
-        let (net, _) = if matches!(base, BaseConfig::Unet(_)) { pool.alone(work) } else { pool.one(work) }?;
+        let (net, _) = pool.alone(work)?;
         let (config, device) = (config.clone(), device.clone());
         Ok(Self { prepared, config, net, device, threads: resources.threads })
     }

@@ -52,18 +52,37 @@ impl Units {
         Ok(Self { shape, values, mask })
     }
 
-    fn join(&self, name: &str, other: &Self) -> Result<Self> {
-        if self.shape != other.shape {
-            let problem = format!("units of shape {:?} and of shape {:?}", self.shape, other.shape);
+    /// Units of several arrays, one after the other.
+    fn concat(name: &str, parts: &[&Self]) -> Result<Self> {
+        let shape = &parts[0].shape;
+        if let Some(other) = parts.iter().find(|part| part.shape != *shape) {
+            let problem = format!("units of shape {shape:?} and of shape {:?}", other.shape);
             return Err(Error::data(name, problem, "give files of the same kind of unit"));
         }
-        let whole = |units: &Self| units.mask.clone().unwrap_or_else(|| vec![true; units.values.len()]);
-        let masked = self.mask.is_some() || other.mask.is_some();
-        Ok(Self {
-            shape: self.shape.clone(),
-            values: [&self.values[..], &other.values].concat(),
-            mask: masked.then(|| [whole(self), whole(other)].concat()),
-        })
+        let mut values = Vec::with_capacity(parts.iter().map(|part| part.values.len()).sum());
+        parts.iter().for_each(|part| values.extend_from_slice(&part.values));
+        let mask = parts.iter().any(|part| part.mask.is_some()).then(|| {
+            let mut mask = Vec::with_capacity(values.len());
+            for part in parts {
+                match &part.mask {
+                    Some(own) => mask.extend_from_slice(own),
+                    None => mask.resize(mask.len() + part.values.len(), true),
+                }
+            }
+            mask
+        });
+        Ok(Self { shape: shape.clone(), values, mask })
+    }
+
+    /// The units at `rows`, in that order.
+    fn pick(&self, rows: &[usize]) -> Self {
+        let values = rows.iter().flat_map(|&row| self.row(row)).copied().collect();
+        let mask: Option<Vec<bool>> = self
+            .mask
+            .as_ref()
+            .map(|_| rows.iter().filter_map(|&row| self.mask_row(row)).flatten().copied().collect());
+        let mask = mask.filter(|mask| mask.contains(&false));
+        Self { shape: self.shape.clone(), values, mask }
     }
 
     /// How many units.
@@ -170,11 +189,26 @@ impl Dataset {
 
     /// These units and, behind them, those of `other`, which must have the same shapes.
     pub fn join(&self, other: &Self) -> Result<Self> {
-        Ok(Self {
-            x: self.x.join("x", &other.x)?,
-            t: self.t.join("t", &other.t)?,
-            y: self.y.join("y", &other.y)?,
-        })
+        Self::concat(&[self, other])
+    }
+
+    /// The units of all `parts`, at least one, which must have the same shapes.
+    pub fn concat(parts: &[&Self]) -> Result<Self> {
+        if parts.is_empty() {
+            return Err(Error::data("x", "there are no units", "give at least one unit"));
+        }
+        let join = |name, units: fn(&Self) -> &Units| {
+            Units::concat(name, &parts.iter().map(|part| units(part)).collect::<Vec<_>>())
+        };
+        Ok(Self { x: join("x", Self::x)?, t: join("t", Self::t)?, y: join("y", Self::y)? })
+    }
+
+    /// A data set of the units at `rows`, at least one, in that order.
+    pub fn pick(&self, rows: &[usize]) -> Result<Self> {
+        if let Some(row) = rows.iter().find(|&&row| row >= self.len()) {
+            return Err(Error::data("x", format!("there is no unit {row}"), "name units that are there"));
+        }
+        Self::new(self.x.pick(rows), self.t.pick(rows), self.y.pick(rows))
     }
 
     /// All units.

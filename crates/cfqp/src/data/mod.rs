@@ -8,6 +8,7 @@ mod idx;
 mod npy;
 mod npz;
 mod scaler;
+mod table;
 
 pub use atomic::write_atomically;
 pub(crate) use batch::{Batcher, Target, Told};
@@ -16,3 +17,8 @@ pub use dataset::{Dataset, Units, View};
 pub use idx::{Idx, Mnist, MnistPart, read_idx};
 pub use npz::{NpzArray, NpzValues, read_array, write_npz};
 pub use scaler::{Moments, Scaler};
+pub use table::{
+    Block, ColumnCount, Counts, Dropped, Feature, Form, Format, Grid, Ids, Layout, Long, Part, Parts, Sheet,
+    SheetCells, Study, Table, TableSpec, Tally, TreatedAt, Treatment, columns_of, panics_are_errors,
+    write_sheets,
+};

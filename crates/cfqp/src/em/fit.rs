@@ -3,21 +3,21 @@
 use super::calibrate::{Calibration, Case};
 use super::components::BATCH;
 use super::explore::{Attempt, Context};
-use super::fitted::{FitReport, Fitted, Header, Part, StartReport};
+use super::fitted::{FitReport, Fitted, Header, Part, StartReport, Tried};
 use super::members::{self, Member};
 use super::mixture::{Mixture, around, gather};
 use super::paper::paper_recipe;
 use super::pool::Pool;
 use super::prepared::{Prepared, enough};
 use super::scales::{Residuals, Scales};
-use super::select::{Rung, Selection, select};
+use super::select::{Rung, Selection, compare, select};
 use super::store::Store;
 use super::{Monitor, Prior, Resources, Support};
-use crate::Result;
 use crate::config::{FitConfig, Recipe, Sharing};
 use crate::data::Dataset;
 use crate::eval::adjusted_rand_index;
 use crate::models::BaseConfig;
+use crate::{Result, stream};
 
 /// A start is another solution where its classes agree less than this with the best one's ...
 const OTHER: f64 = 0.9;
@@ -32,6 +32,32 @@ pub fn fit(
     resources: &Resources,
     monitor: &dyn Monitor,
 ) -> Result<Fitted> {
+    with_context(data, valid, config, resources, monitor, |context| match config.recipe {
+        Recipe::Default => default_recipe(context),
+        Recipe::Paper => paper_recipe(context),
+    })
+}
+
+/// What held-out units say of every number of classes up to `config.max_classes`; nothing is trained beyond that.
+pub fn compare_classes(
+    data: &Dataset,
+    valid: Option<&Dataset>,
+    config: &FitConfig,
+    resources: &Resources,
+    monitor: &dyn Monitor,
+) -> Result<Vec<Tried>> {
+    with_context(data, valid, config, resources, monitor, compare)
+}
+
+/// Split and scale, and go on with what a fit needs.
+fn with_context<R>(
+    data: &Dataset,
+    valid: Option<&Dataset>,
+    config: &FitConfig,
+    resources: &Resources,
+    monitor: &dyn Monitor,
+    run: impl FnOnce(&Context<'_>) -> Result<R>,
+) -> Result<R> {
     config.check()?;
     enough(data)?;
     let raw_treatment = config.recipe == Recipe::Paper;
@@ -47,7 +73,7 @@ pub fn fit(
     let Prepared { split, scaler, shapes } = prepared;
     let pool = Pool::new(resources.threads)?;
     let store = Store::open(resources, config, data)?;
-    let context = Context {
+    run(&Context {
         config,
         data,
         scaler: &scaler,
@@ -57,11 +83,7 @@ pub fn fit(
         pool: &pool,
         monitor,
         store: &store,
-    };
-    match config.recipe {
-        Recipe::Default => default_recipe(&context),
-        Recipe::Paper => paper_recipe(&context),
-    }
+    })
 }
 
 /// Starts and EM, choice of base model and K, ensemble, scales, weights, calibration.
@@ -269,6 +291,7 @@ pub(crate) fn finish(
         members: Part::of(&mixture),
         alternatives: alternatives.iter().map(Part::of).collect(),
         report,
+        layout: None,
     };
     let mut rng = stream(context.config.seed, &["support"]);
     let support = Support::new(&context.batcher(), &split.train, &mut rng)?;

@@ -9,7 +9,7 @@ use super::components::Components;
 use super::mixture::Mixture;
 use super::{Calibration, Prior, Resources, Scales, Support};
 use crate::config::{FitConfig, Sharing, Start};
-use crate::data::{Scaler, read_container, write_container};
+use crate::data::{Layout, Scaler, read_container, write_container};
 use crate::models::{BaseConfig, Shapes};
 use crate::nn::{Weight, load_weights, save_weights};
 use crate::{Error, Result, stream};
@@ -43,6 +43,9 @@ pub(crate) struct Header {
     pub members: Part,
     pub alternatives: Vec<Part>,
     pub report: FitReport,
+    /// The columns of the table that the units came from; files of older versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layout: Option<Layout>,
 }
 
 /// One mixture's own settings, beside its networks.
@@ -139,6 +142,20 @@ impl Fitted {
     /// The settings it was fitted with.
     pub fn config(&self) -> &FitConfig {
         &self.header.config
+    }
+
+    /// The columns of the table that it was fitted on, if it was a table.
+    pub fn layout(&self) -> Option<&Layout> {
+        self.header.layout.as_ref()
+    }
+
+    /// The same model, which remembers the columns of its table.
+    pub fn with_layout(mut self, layout: Layout) -> Result<Self> {
+        self.header.layout = Some(layout);
+        self.header
+            .check()
+            .map_err(|problem| Error::data("layout", problem, "give the layout of the data"))?;
+        Ok(self)
     }
 
     /// The version of this library that fitted it.
@@ -268,7 +285,12 @@ impl Header {
             let sound = part.scales.is_sound(self.classes, d, self.shapes.t);
             part.members > 0 && networks && sound && part.prior.is_sound(self.classes, &self.shapes.x)
         };
+        let layout = self.layout.as_ref().is_none_or(|layout| {
+            let known = layout.is_sound() && layout.t.len() == self.shapes.t;
+            known && layout.shapes() == (self.shapes.x.clone(), self.shapes.y.clone())
+        });
         let checks = [
+            ("layout", layout),
             ("classes", (1..=1000).contains(&self.classes) && self.shapes.classes == 0),
             ("scaler", scalers && shapes),
             ("calibration", self.calibration.is_sound()),

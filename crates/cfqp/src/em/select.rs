@@ -53,9 +53,18 @@ pub(super) fn candidates(context: &Context<'_>) -> Vec<BaseConfig> {
 
 /// Climb from one class up for every base model, and choose.
 pub(crate) fn select(context: &Context<'_>) -> Result<Selection> {
+    choose(context, false)
+}
+
+/// Every number of classes up to the most, however little the last ones brought, and which would be chosen.
+pub(crate) fn compare(context: &Context<'_>) -> Result<Vec<Tried>> {
+    Ok(choose(context, true)?.tried)
+}
+
+fn choose(context: &Context<'_>, to_the_top: bool) -> Result<Selection> {
     let mut ladders = Vec::new();
     for base in candidates(context) {
-        ladders.push(climb(context, base)?);
+        ladders.push(climb(context, base, to_the_top)?);
     }
     let d = context.scaler.y.each();
     let picks: Vec<usize> = ladders.iter().map(|rungs| pick(rungs, context.config.classes, d)).collect();
@@ -90,7 +99,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
-fn climb(context: &Context<'_>, base: BaseConfig) -> Result<Vec<Rung>> {
+fn climb(context: &Context<'_>, base: BaseConfig, to_the_top: bool) -> Result<Vec<Rung>> {
     let single = single(context, &base)?;
     let residuals =
         residuals(&single.net, &context.batcher(), &context.split.train, context.device, context.pool);
@@ -111,7 +120,7 @@ fn climb(context: &Context<'_>, base: BaseConfig) -> Result<Vec<Rung>> {
                 let last = rungs.len() - 1;
                 if worth(&rungs[0], &rungs[best], &rungs[last], d) {
                     best = last;
-                } else if last - best >= 2 {
+                } else if !to_the_top && last - best >= 2 {
                     break;
                 }
             }

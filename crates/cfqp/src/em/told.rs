@@ -58,7 +58,7 @@ pub(crate) fn fit_told(
         ..FitReport::default()
     };
     let mixture = Mixture { prior: learned.prior, scales: learned.scales, members: learned.members };
-    Ok(finish(&context, base, mixture, Vec::new(), report))
+    finish(&context, base, mixture, Vec::new(), report)
 }
 
 /// The base model that, told the class, predicts validation units best.

@@ -64,6 +64,8 @@ pub(crate) struct Question<'a> {
     pub rho: f32,
     /// What the members' variance must be multiplied by to be that of their mean.
     pub spread: f32,
+    /// Classes less probable than this are not asked.
+    pub least: f32,
 }
 
 /// Some units of a question.
@@ -116,7 +118,7 @@ impl Question<'_> {
     }
 }
 
-/// Classes less probable than this are not asked: their answers could not be seen in the sum.
+/// Answers of classes less probable than this could not be seen in the sum.
 pub(crate) const NEGLIGIBLE: f32 = 1e-6;
 
 /// Abduction, action, prediction.
@@ -132,7 +134,7 @@ pub(crate) fn abduct(mixture: &Mixture, question: &Question<'_>, device: &Device
     let answers = (0..classes).map(|k| {
         let factual = Factual { y: &y, kept: &kept, seen: &seen[k], members: &factual[k] };
         let asked: Vec<usize> =
-            (0..rows.len()).filter(|i| posterior[i * classes + k] >= NEGLIGIBLE).collect();
+            (0..rows.len()).filter(|i| posterior[i * classes + k] >= question.least).collect();
         if asked.len() == rows.len() {
             return class_answer(mixture, question, k, &factual, device);
         }
@@ -211,7 +213,8 @@ fn class_answer(
     device: &Device,
 ) -> ClassAnswer {
     let under = |t: &[f32]| -> Under {
-        let means = mixture.members.iter().map(|m| m.mean(k, &question.batcher, question.rows, Some(t), device));
+        let means =
+            mixture.members.iter().map(|m| m.mean(k, &question.batcher, question.rows, Some(t), device));
         Under { log_variance: question.log_variance(mixture, k, t), means: means.collect() }
     };
     let (to, from) = (under(question.to), question.from.map(under));

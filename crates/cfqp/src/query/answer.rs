@@ -115,7 +115,10 @@ impl Fitted {
             let own = rows[0] * scaler.t.each()..(rows[rows.len() - 1] + 1) * scaler.t.each();
             let from = from.as_ref().map(|from| &from[own.clone()]);
             let to = &to[own.clone()];
-            self.answer_batch(&Question { batcher, rows, to, from, rho: ask.rho, spread }, ask)
+            self.answer_batch(
+                &Question { batcher, rows, to, from, rho: ask.rho, spread, least: NEGLIGIBLE },
+                ask,
+            )
         };
         let parts = if rows.len() <= BATCH {
             vec![part(&rows)]

@@ -15,10 +15,16 @@
 
 mod abduct;
 mod answer;
+mod average;
 mod interval;
+mod judge;
+mod tabulate;
 mod told;
 
 pub use answer::{Answers, Ask, Diagnosis};
+pub use average::{AverageEffect, Averages};
+pub use judge::{Grade, Verdict};
+pub use tabulate::{Asked, Tabulation, repeat_over};
 pub(crate) use told::Answering;
 
 #[cfg(test)]

@@ -32,8 +32,10 @@ impl Fitted {
         let rows: Vec<usize> = (0..data.len()).collect();
         let parts = Pool::new(self.threads)?.map(rows.chunks(BATCH).collect(), |rows| {
             let to = &to[rows[0] * d_t..][..rows.len() * d_t];
-            let answers =
-                abduct(&self.mixture, &Question { batcher, rows, to, from: None, rho }, &self.device);
+            let spread = self.header.calibration.spread;
+            // whoever is told the class may be told an improbable one
+            let question = Question { batcher, rows, to, from: None, rho, spread, least: 0.0 };
+            let answers = abduct(&self.mixture, &question, &self.device);
             let class = |i: usize| match answering {
                 Answering::Told(classes) => classes[rows[i]],
                 Answering::Likeliest => likeliest(&answers.posterior[i * classes..][..classes]),

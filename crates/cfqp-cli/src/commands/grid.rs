@@ -1,0 +1,67 @@
+//! Treatments at equal distances, as `LO:HI:N`.
+
+use std::str::FromStr;
+
+use cfqp::{Fitted, Units};
+
+use crate::args::finite;
+use crate::error::{Failure, Result};
+
+/// Treatments at equal distances.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Grid {
+    low: f32,
+    high: f32,
+    pub steps: usize,
+}
+
+impl FromStr for Grid {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parts: Vec<&str> = text.split(':').collect();
+        let &[low, high, steps] = &parts[..] else {
+            return Err("give LO:HI:N, such as 0.2:1:9".to_owned());
+        };
+        let (low, high) = (finite(low)?, finite(high)?);
+        match steps.parse() {
+            Ok(steps @ 2..=100_000) if low < high => Ok(Self { low, high, steps }),
+            Ok(2..=100_000) => Err(format!("LO is not below HI: {low}, {high}")),
+            _ => Err(format!("N is not a number from 2 to 100000: {steps}")),
+        }
+    }
+}
+
+impl Grid {
+    fn units(&self) -> cfqp::Result<Units> {
+        let step = f64::from(self.high - self.low) / (self.steps - 1) as f64;
+        let at = |i: usize| (f64::from(self.low) + i as f64 * step) as f32;
+        Units::new("grid", vec![1], (0..self.steps).map(at).collect())
+    }
+
+    /// The treatments, for a model whose treatments are single numbers.
+    pub fn resolve(&self, fitted: &Fitted) -> Result<Units> {
+        let dimensions = fitted.shapes().t;
+        if dimensions != 1 {
+            let message = format!("grid: treatments of this model have {dimensions} dimensions");
+            return Err(Failure::new(message, "ask about one at a time, by `cfqp query --treatment T1,T2`"));
+        }
+        Ok(self.units()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_grid_has_both_ends() {
+        let grid: Grid = "-1:1:5".parse().unwrap();
+        assert_eq!(grid.units().unwrap().values(), [-1.0, -0.5, 0.0, 0.5, 1.0]);
+        for wrong in
+            ["", "1", "1:2", "2:1:5", "0:1:1", "0:1:x", "nan:1:5", "0:inf:5", "0:1:5:6", "0:1:999999"]
+        {
+            assert!(wrong.parse::<Grid>().is_err(), "{wrong}");
+        }
+    }
+}

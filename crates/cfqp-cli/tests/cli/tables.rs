@@ -1,0 +1,225 @@
+//! From a table on disk to answers in another.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use cfqp::{Ids, Layout, Table, TableSpec, TreatedAt, read_array};
+use serde_json::Value;
+
+use crate::{cfqp, listing, succeed, text};
+
+const LONG: &str = "--id patient --time second --series pa,pv --t dose --treated-at 20";
+const FIT: &str = "--classes 2 --base linear --init kmeans --members 2 --seed 3";
+
+fn json(folder: &Path, line: &str) -> Value {
+    let out = succeed(folder, &format!("{line} --json"));
+    assert_eq!(out.lines().count(), 1, "{line} prints one object");
+    serde_json::from_str(&out).unwrap()
+}
+
+/// Units of two hidden classes: one responds to the dose, one against it.
+pub fn wide_csv(units: usize) -> String {
+    let mut csv = "id,age,ward,dose,outcome,planned\n".to_owned();
+    for i in 0..units {
+        let (age, dose) = (20.0 + (i * 7 % 40) as f64, (i * 13 % 31) as f64 / 31.0);
+        let ward = ["north", "south", "east"][i * 5 % 3];
+        let sign = if i * 3 % 7 < 3 { 4.0 } else { -4.0 };
+        let y = 0.1 * age + sign * (0.5 + dose) + (i * 17 % 11) as f64 / 50.0;
+        let _ = writeln!(csv, "u{i},{age},{ward},{dose:.4},{y:.4},{:.2}", 0.3 + (i % 5) as f64 / 10.0);
+    }
+    csv
+}
+
+#[test]
+fn samples_in_a_csv_file_give_the_answers_of_arrays() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    succeed(folder, "simulate cardio --n 120 --seed 2 --format csv-long --out a.csv");
+    succeed(folder, "simulate cardio --n 120 --seed 2 --out a.npz");
+    let checked = json(folder, &format!("check a.csv {LONG}"));
+    assert_eq!(
+        (&checked["rows"], &checked["units"], &checked["ok"]),
+        (&4800.into(), &120.into(), &true.into())
+    );
+    succeed(folder, &format!("fit a.csv {LONG} {FIT} --out table.cfqp -q"));
+    succeed(folder, &format!("fit a.npz {FIT} --out arrays.cfqp -q"));
+    let (table, arrays) = (
+        json(folder, "evaluate table.cfqp a.csv --truth a.truth.npz"),
+        json(folder, "evaluate arrays.cfqp a.npz"),
+    );
+    assert_eq!((&table["cf_mse"], &table["class_accuracy"]), (&arrays["cf_mse"], &arrays["class_accuracy"]));
+
+    // the model remembers the columns; the answers are those of the arrays, to the last bit
+    succeed(folder, "query table.cfqp a.csv --treatment 0.8 --out answers.csv");
+    succeed(folder, "query arrays.cfqp a.npz --treatment 0.8 --out answers.npz");
+    let answers = read_array(&folder.join("answers.npz"), "answer").unwrap().unwrap();
+    let lines = std::fs::read_to_string(folder.join("answers.csv")).unwrap();
+    let mut lines = lines.lines();
+    let header: Vec<&str> = lines.next().unwrap().split(',').collect();
+    assert_eq!(header[..7], ["patient", "second", "t", "t_new", "pa", "lower_pa", "upper_pa"]);
+    assert_eq!(header[10..], ["class", "posterior_0", "posterior_1", "flag"]);
+    for (row, line) in lines.enumerate() {
+        let cells: Vec<&str> = line.split(',').collect();
+        let (unit, step) = (row / 20, row % 20);
+        assert_eq!(cells[..2], [unit.to_string(), (21 + step).to_string()]);
+        assert_eq!(cells[4].parse::<f32>().unwrap(), answers.row(unit)[step]);
+        assert_eq!(cells[7].parse::<f32>().unwrap(), answers.row(unit)[20 + step]);
+    }
+    succeed(folder, "query table.cfqp a.csv --treatment 0.8 --out ids.npz");
+    let ids = read_array(&folder.join("ids.npz"), "id").unwrap().unwrap();
+    assert_eq!((ids.len(), ids.row(7)), (120, &[7.0][..]));
+    assert_eq!(read_array(&folder.join("ids.npz"), "answer").unwrap().unwrap(), answers);
+    assert_eq!(read_array(&folder.join("answers.npz"), "id").unwrap(), None);
+    let diagnosed = cfqp(folder, &["diagnose", "table.cfqp", "a.csv", "--json"]);
+    let verdicts: Value = serde_json::from_str(&text(&diagnosed.stdout)).unwrap();
+    assert_eq!(verdicts["verdicts"].as_array().unwrap().len(), 5);
+    assert_eq!(diagnosed.status.code(), Some(i32::from(verdicts["ok"] == false)));
+}
+
+#[test]
+fn series_as_lists_or_as_columns_are_the_same_units() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let spec = |made: &str| {
+        let line = made.lines().last().unwrap();
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let after = |flag: &str| -> Vec<String> {
+            let at = words.iter().position(|word| *word == flag);
+            at.map_or(Vec::new(), |at| words[at + 1].split(',').map(str::to_owned).collect())
+        };
+        let treated_at = after("--treated-at").first().map(|at| TreatedAt::Number(at.parse().unwrap()));
+        let (id, time) = (after("--id").pop(), after("--time").pop());
+        let (x, t, y, series) = (after("--x"), after("--t"), after("--y"), after("--series"));
+        TableSpec { x, t, y, id, time, series, treated_at, ..TableSpec::default() }
+    };
+    let make = |name: &str, format: &str| -> (Vec<u32>, Layout) {
+        let made = succeed(folder, &format!("simulate oscillator --n 30 --format {format} --out {name}"));
+        let table = Table::read(&folder.join(name), &spec(&made)).unwrap();
+        assert_eq!(table.ids.text(29), "29");
+        let bits = |units: &cfqp::Units| units.values().iter().map(|v| v.to_bits()).collect::<Vec<_>>();
+        ([bits(table.data.x()), bits(table.data.t()), bits(table.data.y())].concat(), table.layout)
+    };
+    let (long, wide) = (make("a.csv", "csv-long"), make("b.csv", "csv"));
+    let (parquet, arrow) = (make("c.parquet", "parquet"), make("d.arrow", "arrow"));
+    assert!(long.0 == wide.0 && long.0 == parquet.0 && long.0 == arrow.0);
+    assert_eq!(parquet.1.shapes(), (vec![2, 20], vec![2, 20]));
+    assert_eq!(wide.1.shapes(), (vec![40], vec![40]));
+}
+
+#[test]
+fn a_study_holds_everything_and_flags_go_before_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    std::fs::write(folder.join("wide.csv"), wide_csv(90)).unwrap();
+    let study = "data = 'wide.csv'\nout = 'model.cfqp'\n[table]\nid = 'id'\nx = ['age', 'ward']\nt = ['dose']\n\
+                 y = ['outcome']\n[fit]\nclasses = 2\nbase = 'linear'\nstarts = ['kmeans']\nmembers = 2\nseed = 4\n";
+    std::fs::write(folder.join("study.toml"), study).unwrap();
+    let fit = json(folder, "fit study.toml --seed 9");
+    assert_eq!((&fit["classes"], &fit["data"]["units"]), (&2.into(), &90.into()));
+    let shown = json(folder, "model show model.cfqp");
+    assert_eq!((&shown["config"]["seed"], &shown["layout"]["id"]), (&9.into(), &"id".into()));
+    let x = &shown["layout"]["form"]["wide"]["x"]["features"][1];
+    assert_eq!(x["categories"], serde_json::json!(["east", "north", "south"]));
+    assert!(succeed(folder, "check study.toml").contains("nothing speaks against a fit"));
+    let selected = json(folder, "select study.toml --classes 1..3 --plot k.svg");
+    let tried: Vec<u64> =
+        selected["tried"].as_array().unwrap().iter().map(|t| t["classes"].as_u64().unwrap()).collect();
+    assert_eq!(tried, [1, 2, 3]);
+    assert!(std::fs::read_to_string(folder.join("k.svg")).unwrap().contains("<svg"));
+}
+
+#[test]
+fn units_keep_their_ids_in_every_format() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let mut csv = wide_csv(300);
+    // units that cannot be asked about are counted, not answered
+    csv += "late,30,north,,1,0.5\nfar,30,moon,0.5,1,0.5\n";
+    std::fs::write(folder.join("more.csv"), &csv).unwrap();
+    std::fs::write(folder.join("wide.csv"), wide_csv(90)).unwrap();
+    succeed(
+        folder,
+        &format!("fit wide.csv --id id --x age,ward --t dose --y outcome {FIT} --out model.cfqp -q"),
+    );
+    let spec = |x: &str| TableSpec {
+        id: Some("id".into()),
+        x: vec![x.into()],
+        t: vec!["t_new".into()],
+        y: vec!["lower_outcome".into()],
+        ..TableSpec::default()
+    };
+    for out in ["a.csv", "a.parquet", "a.arrow"] {
+        let asked = json(folder, &format!("query model.cfqp more.csv --treatment-from planned --out {out}"));
+        assert_eq!((&asked["rows"], &asked["units"]), (&302.into(), &300.into()));
+        assert_eq!(asked["dropped"].as_array().unwrap().len(), 2);
+        let answers = Table::read(&folder.join(out), &spec("outcome")).unwrap();
+        assert!(matches!(&answers.ids, Ids::Text(ids) if ids.len() == 300 && ids[7] == "u7"));
+        assert_eq!(answers.data.t().row(7), [0.5]);
+    }
+    let asked = succeed(folder, "query model.cfqp more.csv --treatment 0.5 --out a.jsonl");
+    assert!(asked.contains(
+        "1 unit not asked about: `ward` is `moon`, which the model has never seen (first: line 303)"
+    ));
+    let line = std::fs::read_to_string(folder.join("a.jsonl")).unwrap();
+    let first: Value = serde_json::from_str(line.lines().next().unwrap()).unwrap();
+    assert_eq!((&first["id"], &first["t_new"]), (&"u0".into(), &0.5.into()));
+    assert!(first["flag"].is_string() && first["posterior_1"].is_number());
+    succeed(folder, "query model.cfqp more.csv --treatment 0.5 --out a.npz");
+    assert_eq!(read_array(&folder.join("a.npz"), "answer").unwrap().unwrap().len(), 300);
+
+    let effect = json(folder, "effect model.cfqp more.csv --from 0.2 --to 0.8 --out e.parquet");
+    let all = &effect["averages"][0];
+    assert_eq!((&all["group"], &all["units"]), (&"all".into(), &300.into()));
+    let number = |field: &str| all[field].as_f64().unwrap();
+    assert!(number("lower") < number("effect") && number("effect") < number("upper"));
+    let groups = effect["averages"].as_array().unwrap();
+    let class =
+        |k: usize| groups.iter().find(|g| g["group"] == format!("class {k}")).unwrap()["effect"].as_f64();
+    assert!(class(0).unwrap() * class(1).unwrap() < 0.0, "the classes respond in opposite ways: {effect}");
+    let curve = json(folder, "curve model.cfqp more.csv --grid 0:1:5 --units u3,u250 --out c.csv");
+    assert_eq!((&curve["units"], &curve["answers"]), (&2.into(), &10.into()));
+    let rows = std::fs::read_to_string(folder.join("c.csv")).unwrap();
+    assert_eq!(rows.lines().filter(|line| line.starts_with("u250,")).count(), 5);
+}
+
+#[test]
+fn a_failed_check_has_its_own_exit_code() {
+    let folder = tempfile::tempdir().unwrap();
+    let constant = wide_csv(40).lines().map(|line| format!("{line},1\n")).collect::<String>();
+    std::fs::write(folder.path().join("a.csv"), constant.replacen(",1\n", ",same\n", 1)).unwrap();
+    let check = |args: &[&str]| cfqp(folder.path(), &[&["check", "a.csv"], args].concat());
+    let bad = check(&["--x", "age", "--t", "same", "--y", "outcome"]);
+    assert_eq!((bad.status.code(), text(&bad.stderr)), (Some(1), String::new()));
+    assert!(text(&bad.stdout).contains("failed: the treatment `same` is 1 for every unit"));
+    let good = check(&["--x", "age,ward,same", "--t", "dose", "--y", "outcome", "--id", "id"]);
+    assert_eq!(good.status.code(), Some(0));
+    insta::assert_snapshot!("check", text(&good.stdout));
+}
+
+#[test]
+fn a_model_with_needless_classes_is_not_to_be_trusted() {
+    let folder = tempfile::tempdir().unwrap();
+    succeed(folder.path(), "simulate oscillator --single-class --n 200 --out a.npz");
+    succeed(folder.path(), "fit a.npz --classes 2 --base linear --out m.cfqp -q");
+    let diagnosed = cfqp(folder.path(), &["diagnose", "m.cfqp", "a.npz"]);
+    let stdout = text(&diagnosed.stdout);
+    assert_eq!(diagnosed.status.code(), Some(1), "{stdout}");
+    assert!(stdout.contains("one class explains held-out units as well as 2"), "{stdout}");
+    assert!(stdout.ends_with("do not rely on the answers\n"), "{stdout}");
+    // arrays are written as a table, and asked about as one
+    let effect = json(folder.path(), "effect m.cfqp a.npz --from 0.3 --to 0.6 --out e.csv");
+    assert_eq!(effect["units"], 200);
+    let header = std::fs::read_to_string(folder.path().join("e.csv")).unwrap();
+    assert!(header.starts_with("row,t,from,to,effect_y0_0,effect_y0_1,"));
+}
+
+#[test]
+fn completions_and_manual_pages_are_made() {
+    let folder = tempfile::tempdir().unwrap();
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(succeed(folder.path(), &format!("completions {shell}")).contains("diagnose"));
+    }
+    succeed(folder.path(), "man --out pages");
+    let pages = listing(&folder.path().join("pages"));
+    assert!(pages.iter().any(|(name, size)| name == "cfqp-fit.1" && *size > 1000), "{pages:?}");
+}

@@ -1,0 +1,182 @@
+//! Names of columns, as a user writes them: plain, as ranges `x0..x19`, with the wildcards `*` and `?`.
+
+use super::problem::Problem;
+
+/// The columns of a table that `patterns` name, each once, in the order of the patterns. Wildcards and ranges between
+/// columns leave out what is `taken` by another role; a plain name takes its column in any case.
+pub(crate) fn resolve(
+    role: &str,
+    patterns: &[String],
+    columns: &[String],
+    taken: &[String],
+) -> Result<Vec<String>, Problem> {
+    let mut found: Vec<String> = Vec::new();
+    for pattern in patterns.iter().map(|pattern| pattern.trim()).filter(|pattern| !pattern.is_empty()) {
+        let names = expand(role, pattern, columns, taken)?;
+        names.into_iter().for_each(|name| {
+            if !found.contains(&name) {
+                found.push(name);
+            }
+        });
+    }
+    Ok(found)
+}
+
+/// The column called `name`.
+pub(crate) fn one(role: &str, name: &str, columns: &[String]) -> Result<String, Problem> {
+    match columns.iter().find(|column| *column == name) {
+        Some(column) => Ok(column.clone()),
+        None => Err(unknown(role, name, columns)),
+    }
+}
+
+fn expand(role: &str, pattern: &str, columns: &[String], taken: &[String]) -> Result<Vec<String>, Problem> {
+    let free = |column: &&String| !taken.contains(column);
+    if columns.iter().any(|column| column == pattern) {
+        return Ok(vec![pattern.to_owned()]);
+    }
+    if let Some((first, last)) = pattern.split_once("..") {
+        if let Some(names) = numbered(first, last) {
+            return names.iter().map(|name| one(role, name, columns)).collect();
+        }
+        let place = |name: &str| {
+            let found = columns.iter().position(|column| column == name);
+            found.ok_or_else(|| unknown(role, name, columns))
+        };
+        let (first, last) = (place(first)?, place(last)?);
+        if first > last {
+            let problem = format!("{role} `{pattern}`: the first column stands behind the last");
+            return Err(Problem::new(problem, "give a range from left to right"));
+        }
+        return Ok(columns[first..=last].iter().filter(free).cloned().collect());
+    }
+    if pattern.contains(['*', '?']) {
+        let matching = columns.iter().filter(|column| matches(pattern.as_bytes(), column.as_bytes()));
+        let names: Vec<String> = matching.filter(free).cloned().collect();
+        if names.is_empty() {
+            let problem = format!("{role} `{pattern}` names no column");
+            return Err(Problem::new(problem, format!("the columns are {}", listed(columns))));
+        }
+        return Ok(names);
+    }
+    Err(unknown(role, pattern, columns))
+}
+
+/// `x0..x19` as x0, x1, ..., x19, with the first one's leading zeros.
+fn numbered(first: &str, last: &str) -> Option<Vec<String>> {
+    const MOST: usize = 100_000;
+    let split = |name: &'_ str| {
+        let digits = name.len() - name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+        let (stem, number) = name.split_at(name.len() - digits);
+        Some((stem.to_owned(), number.parse::<usize>().ok()?, number.len()))
+    };
+    let ((stem, low, width), (other, high, _)) = (split(first)?, split(last)?);
+    let sound = stem == other && low <= high && high - low < MOST;
+    sound.then(|| (low..=high).map(|number| format!("{stem}{number:0width$}")).collect())
+}
+
+fn unknown(role: &str, name: &str, columns: &[String]) -> Problem {
+    let hint = match nearest(name, columns) {
+        Some(near) => format!("did you mean `{near}`? The columns are {}", listed(columns)),
+        None => format!("the columns are {}", listed(columns)),
+    };
+    Problem::new(format!("{role}: there is no column `{name}`"), hint)
+}
+
+/// The most similar of `columns`, if one is similar.
+pub(crate) fn nearest<'a>(name: &str, columns: &'a [String]) -> Option<&'a String> {
+    let near = |column: &&String| distance(&name.to_lowercase(), &column.to_lowercase());
+    let best = columns.iter().min_by_key(near)?;
+    let most = (name.chars().count().max(best.chars().count()) / 3).max(1);
+    (near(&best) <= most).then_some(best)
+}
+
+/// Insertions, deletions and exchanges from `a` to `b`.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let exchange = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = exchange.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+/// Some names, for a message.
+pub(crate) fn listed(names: &[String]) -> String {
+    const SHOWN: usize = 12;
+    let shown: Vec<&str> = names.iter().take(SHOWN).map(String::as_str).collect();
+    match names.len() {
+        0..=SHOWN => shown.join(", "),
+        all => format!("{}, ... ({all} in all)", shown.join(", ")),
+    }
+}
+
+/// Whether `text` is of the form `pattern`, in which `*` stands for anything and `?` for one byte.
+fn matches(pattern: &[u8], text: &[u8]) -> bool {
+    let (mut p, mut t) = (0, 0);
+    // where the last `*` stands, and how much of the text it has taken
+    let mut star: Option<(usize, usize)> = None;
+    while t < text.len() {
+        if p < pattern.len() && pattern[p] == b'*' {
+            star = Some((p, t));
+            p += 1;
+        } else if p < pattern.len() && (pattern[p] == b'?' || pattern[p] == text[t]) {
+            p += 1;
+            t += 1;
+        } else if let Some((at, taken)) = star {
+            star = Some((at, taken + 1));
+            p = at + 1;
+            t = taken + 1;
+        } else {
+            return false;
+        }
+    }
+    pattern[p..].iter().all(|&byte| byte == b'*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn strings(names: &[&str]) -> Vec<String> {
+        names.iter().map(|&name| name.to_owned()).collect()
+    }
+
+    #[test]
+    fn names_ranges_and_wildcards_find_their_columns() {
+        let columns = strings(&["id", "x0", "x1", "x2", "age", "dose", "bp_1", "bp_2", "a..b"]);
+        let taken = strings(&["id", "dose"]);
+        let found =
+            |patterns: &[&str]| resolve("x", &strings(patterns), &columns, &taken).map(|f| f.join(" "));
+        assert_eq!(found(&["x0..x2", "age"]).unwrap(), "x0 x1 x2 age");
+        assert_eq!(found(&["bp_*", "x?"]).unwrap(), "bp_1 bp_2 x0 x1 x2");
+        assert_eq!(found(&["*"]).unwrap(), "x0 x1 x2 age bp_1 bp_2 a..b");
+        assert_eq!(found(&["x1..bp_1"]).unwrap(), "x1 x2 age bp_1");
+        assert_eq!(found(&["a..b", "age", "age"]).unwrap(), "a..b age");
+        let error = found(&["agee"]).unwrap_err();
+        assert_eq!(error.problem, "x: there is no column `agee`");
+        assert!(error.hint.starts_with("did you mean `age`? The columns are id, x0"));
+        assert_eq!(found(&["x0..x5"]).unwrap_err().problem, "x: there is no column `x3`");
+        assert_eq!(found(&["z*"]).unwrap_err().problem, "x `z*` names no column");
+        assert!(found(&["age..x0"]).unwrap_err().problem.contains("behind"));
+        assert_eq!(numbered("s08", "s11").unwrap(), ["s08", "s09", "s10", "s11"]);
+    }
+
+    #[test]
+    fn wildcards_match_as_a_shell_does() {
+        for (pattern, text) in [("*", ""), ("a*c", "abbc"), ("a*b*c", "aXbbc"), ("?b", "ab"), ("*b", "bb")] {
+            assert!(matches(pattern.as_bytes(), text.as_bytes()), "{pattern} {text}");
+        }
+        for (pattern, text) in [("a*c", "ab"), ("?", ""), ("a", "ab"), ("*a", "ab")] {
+            assert!(!matches(pattern.as_bytes(), text.as_bytes()), "{pattern} {text}");
+        }
+        assert_eq!(distance("kitten", "sitting"), 3);
+        assert_eq!(nearest("zzz", &strings(&["dose", "age"])), None);
+    }
+}
