@@ -95,10 +95,11 @@ impl Samples {
             return Ok(None);
         }
         tally.units += kept.len();
-        let ids = match &self.integers {
-            Some(integers) => Ids::Numbers(kept.iter().map(|&unit| integers[unit]).collect()),
-            None => Ids::Text(kept.iter().map(|&unit| self.ids[unit].clone()).collect()),
-        };
+        let integers: Option<Vec<i64>> = kept.iter().map(|&unit| self.integers[unit]).collect();
+        let ids = integers.map_or_else(
+            || Ids::Text(kept.iter().map(|&unit| self.ids[unit].clone()).collect()),
+            Ids::Numbers,
+        );
         let data = Dataset::new(
             units("x", x_shape, x)?,
             units("t", vec![layout.t.len()], t)?,

@@ -15,10 +15,13 @@ use super::source::{Chunk, Place, Source};
 use super::wide::{Column, single};
 use crate::Result;
 
-/// All samples of a table.
+/// Samples of a table.
+#[derive(Default)]
 pub(crate) struct Samples {
     pub ids: Vec<String>,
-    pub integers: Option<Vec<i64>>,
+    /// Ids that their file says to be whole numbers.
+    pub integers: Vec<Option<i64>>,
+    index: HashMap<String, u32>,
     /// Per unit: treatments, moment, fixed covariates; with the place where each was first seen.
     pub t: Vec<Vec<Known<f32>>>,
     pub moments: Vec<Known<f64>>,
@@ -67,33 +70,21 @@ impl Samples {
         absent: &Absent,
         tally: &mut Tally,
     ) -> Result<Self> {
-        let mut samples = Self {
-            ids: Vec::new(),
-            integers: Some(Vec::new()),
-            t: Vec::new(),
-            moments: Vec::new(),
-            fixed: Vec::new(),
-            unit: Vec::new(),
-            time: Vec::new(),
-            place: Vec::new(),
-            values: Vec::new(),
-            order: Vec::new(),
-        };
-        let mut index = HashMap::new();
+        let mut samples = Self::default();
         while let Some(chunk) = source.next(ROWS)? {
             tally.rows += chunk.rows();
-            samples.add(plan, &chunk, absent, &mut index, tally).map_err(|problem| problem.at(path))?;
+            samples.add(plan, &chunk, absent, tally).map_err(|problem| problem.at(path))?;
         }
         samples.sort(plan).map_err(|problem| problem.at(path))?;
         Ok(samples)
     }
 
-    fn add(
+    /// Add the rows of `chunk`.
+    pub fn add(
         &mut self,
         plan: &Plan<'_>,
         chunk: &Chunk,
         absent: &Absent,
-        index: &mut HashMap<String, u32>,
         tally: &mut Tally,
     ) -> Result<(), Problem> {
         let ids = single(chunk, plan.id)?;
@@ -113,9 +104,9 @@ impl Samples {
                 tally.drop(format!("samples whose id `{}` is missing", plan.id), || place.to_string());
                 continue;
             };
-            let unit = match index.get(&id) {
+            let unit = match self.index.get(&id) {
                 Some(&unit) => unit,
-                None => self.open(plan, id, integers.as_ref().and_then(|ids| ids[i]), index),
+                None => self.open(plan, id, integers.as_ref().and_then(|ids| ids[i])),
             };
             let u = unit as usize;
             for (j, (name, cells)) in plan.t.iter().zip(&t).enumerate() {
@@ -146,20 +137,11 @@ impl Samples {
         Ok(())
     }
 
-    fn open(
-        &mut self,
-        plan: &Plan<'_>,
-        id: String,
-        integer: Option<i64>,
-        index: &mut HashMap<String, u32>,
-    ) -> u32 {
+    fn open(&mut self, plan: &Plan<'_>, id: String, integer: Option<i64>) -> u32 {
         let unit = self.ids.len() as u32;
-        index.insert(id.clone(), unit);
+        self.index.insert(id.clone(), unit);
         self.ids.push(id);
-        match (&mut self.integers, integer) {
-            (Some(integers), Some(integer)) => integers.push(integer),
-            (integers, _) => *integers = None,
-        }
+        self.integers.push(integer);
         self.t.push(vec![None; plan.t.len()]);
         self.moments.push(match plan.treated_at {
             TreatedAt::Number(moment) => Some((*moment, Place::Row(0))),
@@ -169,8 +151,34 @@ impl Samples {
         unit
     }
 
+    /// How many units.
+    pub fn units(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Take out the last unit, whose rows are the last ones.
+    pub fn split_last(&mut self, series: usize) -> Self {
+        let Some(last) = self.ids.len().checked_sub(1) else { return Self::default() };
+        let first = self.unit.iter().position(|&unit| unit as usize == last).unwrap_or(self.unit.len());
+        let ids = self.ids.split_off(last);
+        self.index.clear();
+        Self {
+            index: ids.iter().map(|id| (id.clone(), 0)).collect(),
+            ids,
+            integers: self.integers.split_off(last),
+            t: self.t.split_off(last),
+            moments: self.moments.split_off(last),
+            fixed: self.fixed.split_off(last),
+            unit: vec![0; self.unit.split_off(first).len()],
+            time: self.time.split_off(first),
+            place: self.place.split_off(first),
+            values: self.values.split_off(first * series),
+            order: Vec::new(),
+        }
+    }
+
     /// Order rows by unit and time; no two samples of a unit are of the same time.
-    fn sort(&mut self, plan: &Plan<'_>) -> Result<(), Problem> {
+    pub fn sort(&mut self, plan: &Plan<'_>) -> Result<(), Problem> {
         self.order = (0..self.unit.len() as u32).collect();
         let key = |row: &u32| (self.unit[*row as usize], self.time[*row as usize]);
         self.order.sort_by(|a, b| {
