@@ -161,7 +161,7 @@ impl Samples {
         Some(why.to_owned())
     }
 
-    /// Fill in the channels of covariates that do not change; the reason where a category was never seen.
+    /// Fill in the channels of covariates that do not change; the reason where one cannot be used.
     fn fix(&self, long: &Long, unit: usize, x: &mut [f32]) -> Option<String> {
         let points = long.grid.points().0;
         let mut channel = long.series.len();
@@ -171,7 +171,10 @@ impl Samples {
             channel += elements;
             let Some((label, _)) = known else { continue };
             match &feature.categories {
-                None => own.fill(super::cells::number(label).unwrap_or(f64::NAN) as f32),
+                None => match super::cells::number(label) {
+                    None => return Some(format!("`{}` is `{label}`, which is not a number", feature.name)),
+                    Some(value) => own.fill(value as f32),
+                },
                 Some(categories) => match categories.iter().position(|category| category == label) {
                     None => return Some(unseen(&feature.name, label)),
                     Some(k) => {

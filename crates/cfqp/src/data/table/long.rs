@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::cells::Absent;
+use super::cells::{Absent, Cells};
 use super::layout::{Feature, Form, Layout, Long, TreatedAt};
 use super::part::Tally;
 use super::problem::Problem;
@@ -61,6 +61,39 @@ impl<'a> Plan<'a> {
     }
 }
 
+/// The columns of some rows.
+struct Columns<'a> {
+    ids: Cells<'a>,
+    integers: Option<Vec<Option<i64>>>,
+    time: Cells<'a>,
+    series: Vec<(&'a str, Cells<'a>)>,
+    t: Vec<(&'a str, Cells<'a>)>,
+    fixed: Vec<(&'a str, Cells<'a>)>,
+    moment: Option<(&'a str, Cells<'a>)>,
+    absent: &'a Absent,
+}
+
+impl<'a> Columns<'a> {
+    fn of(plan: &Plan<'a>, chunk: &'a Chunk, absent: &'a Absent) -> Result<Self, Problem> {
+        let named = |name: &'a str| Ok((name, single(chunk, name)?));
+        let all = |names: &'a [String]| names.iter().map(|name| named(name)).collect::<Result<Vec<_>, _>>();
+        let fixed = plan.fixed.iter().map(|feature| named(&feature.name));
+        Ok(Self {
+            ids: single(chunk, plan.id)?,
+            integers: chunk.integers(plan.id),
+            time: single(chunk, plan.time)?,
+            series: all(plan.series)?,
+            t: all(plan.t)?,
+            fixed: fixed.collect::<Result<Vec<_>, _>>()?,
+            moment: match plan.treated_at {
+                TreatedAt::Number(_) => None,
+                TreatedAt::Column(name) => Some(named(name)?),
+            },
+            absent,
+        })
+    }
+}
+
 impl Samples {
     /// Read all rows of `source`.
     pub fn collect(
@@ -87,52 +120,46 @@ impl Samples {
         absent: &Absent,
         tally: &mut Tally,
     ) -> Result<(), Problem> {
-        let ids = single(chunk, plan.id)?;
-        let integers = chunk.integers(plan.id);
-        let cells = |name: &str| single(chunk, name);
-        let time = cells(plan.time)?;
-        let series = plan.series.iter().map(|name| cells(name)).collect::<Result<Vec<_>, _>>()?;
-        let t = plan.t.iter().map(|name| cells(name)).collect::<Result<Vec<_>, _>>()?;
-        let fixed = plan.fixed.iter().map(|feature| cells(&feature.name)).collect::<Result<Vec<_>, _>>()?;
-        let moment = match plan.treated_at {
-            TreatedAt::Number(_) => None,
-            TreatedAt::Column(name) => Some((name.as_str(), cells(name)?)),
-        };
+        let columns = Columns::of(plan, chunk, absent)?;
         for i in 0..chunk.rows() {
             let place = chunk.place(i);
-            let Some(id) = ids.label(i, &Absent::default()) else {
+            let Some(id) = columns.ids.label(i, &Absent::default()) else {
                 tally.drop(format!("samples whose id `{}` is missing", plan.id), || place.to_string());
                 continue;
             };
             let unit = match self.index.get(&id) {
                 Some(&unit) => unit,
-                None => self.open(plan, id, integers.as_ref().and_then(|ids| ids[i])),
+                None => self.open(plan, id, columns.integers.as_ref().and_then(|ids| ids[i])),
             };
-            let u = unit as usize;
-            for (j, (name, cells)) in plan.t.iter().zip(&t).enumerate() {
-                let value = Column { cells, name, role: Role::T, absent }.number(i, || place)?;
-                let known = (!value.is_nan()).then_some(value);
-                agree(&mut self.t[u][j], known, place, name, &self.ids[u], VARIES)?;
-            }
-            if let Some((name, cells)) = &moment {
-                let value = finite(cells.cell(i, absent), name, place)?;
-                agree(&mut self.moments[u], value, place, name, &self.ids[u], MOVES)?;
-            }
-            for (j, (feature, cells)) in plan.fixed.iter().zip(&fixed).enumerate() {
-                let label = cells.label(i, absent);
-                agree(&mut self.fixed[u][j], label, place, &feature.name, &self.ids[u], CHANGES)?;
-            }
-            let Some(time) = finite(time.cell(i, absent), plan.time, place)? else {
+            self.note(&columns, unit as usize, i, place)?;
+            let Some(time) = finite(columns.time.cell(i, absent), plan.time, place)? else {
                 tally.drop(format!("samples whose time `{}` is missing", plan.time), || place.to_string());
                 continue;
             };
-            for (name, cells) in plan.series.iter().zip(&series) {
+            for (name, cells) in &columns.series {
                 let column = Column { cells, name, role: Role::Series, absent };
                 self.values.push(column.number(i, || place)?);
             }
             self.unit.push(unit);
             self.time.push(time);
             self.place.push(place);
+        }
+        Ok(())
+    }
+
+    /// Note what row `i` says of its unit as a whole: treatments, moment, fixed covariates.
+    fn note(&mut self, columns: &Columns<'_>, unit: usize, i: usize, place: Place) -> Result<(), Problem> {
+        let (id, absent) = (&self.ids[unit], columns.absent);
+        for ((name, cells), known) in columns.t.iter().zip(&mut self.t[unit]) {
+            let value = Column { cells, name, role: Role::T, absent }.number(i, || place)?;
+            agree(known, (!value.is_nan()).then_some(value), place, name, id, VARIES)?;
+        }
+        if let Some((name, cells)) = &columns.moment {
+            let value = finite(cells.cell(i, absent), name, place)?;
+            agree(&mut self.moments[unit], value, place, name, id, MOVES)?;
+        }
+        for ((name, cells), known) in columns.fixed.iter().zip(&mut self.fixed[unit]) {
+            agree(known, cells.label(i, absent), place, name, id, CHANGES)?;
         }
         Ok(())
     }
