@@ -59,8 +59,10 @@ impl From<cfqp::Error> for Failure {
         let chain = std::iter::successors(error.source(), |cause| (*cause).source()).map(ToString::to_string);
         // many a message ends with its cause
         let causes = chain.filter(|cause| !message.contains(cause)).collect();
-        let hint = error.hint().map(str::to_owned);
-        let code = if matches!(error, cfqp::Error::Interrupted) { 130 } else { 2 };
+        if matches!(error, cfqp::Error::Interrupted) {
+            return Self::interrupted("nothing was written: run the command again");
+        }
+        let (hint, code) = (error.hint().map(str::to_owned), 2);
         Self { message, causes, hint, code }
     }
 }

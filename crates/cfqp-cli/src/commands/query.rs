@@ -29,7 +29,7 @@ Examples:
   cfqp query model.cfqp data.npz --grid 0.2:1:9 --level 0.95 --out curves.npz
 
 FILE has the columns that the model was fitted on: it remembers them, so no flags are needed. A table \
-with a row per unit is read and answered part by part: its length does not matter.
+is read and answered part by part: its length does not matter, if the rows of a unit stand together.
 The output as .parquet, .csv, .arrow or .jsonl has a row per unit (and time): id, t, t_new, every \
 outcome Y with lower_Y and upper_Y, class, posterior_K and flag: ok, or what speaks against the \
 answer: ambiguous_class, off_support, starts_disagree.

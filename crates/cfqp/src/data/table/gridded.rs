@@ -95,10 +95,11 @@ impl Samples {
             return Ok(None);
         }
         tally.units += kept.len();
-        let ids = match &self.integers {
-            Some(integers) => Ids::Numbers(kept.iter().map(|&unit| integers[unit]).collect()),
-            None => Ids::Text(kept.iter().map(|&unit| self.ids[unit].clone()).collect()),
-        };
+        let integers: Option<Vec<i64>> = kept.iter().map(|&unit| self.integers[unit]).collect();
+        let ids = integers.map_or_else(
+            || Ids::Text(kept.iter().map(|&unit| self.ids[unit].clone()).collect()),
+            Ids::Numbers,
+        );
         let data = Dataset::new(
             units("x", x_shape, x)?,
             units("t", vec![layout.t.len()], t)?,
@@ -160,7 +161,7 @@ impl Samples {
         Some(why.to_owned())
     }
 
-    /// Fill in the channels of covariates that do not change; the reason where a category was never seen.
+    /// Fill in the channels of covariates that do not change; the reason where one cannot be used.
     fn fix(&self, long: &Long, unit: usize, x: &mut [f32]) -> Option<String> {
         let points = long.grid.points().0;
         let mut channel = long.series.len();
@@ -170,7 +171,10 @@ impl Samples {
             channel += elements;
             let Some((label, _)) = known else { continue };
             match &feature.categories {
-                None => own.fill(super::cells::number(label).unwrap_or(f64::NAN) as f32),
+                None => match super::cells::number(label) {
+                    None => return Some(format!("`{}` is `{label}`, which is not a number", feature.name)),
+                    Some(value) => own.fill(value as f32),
+                },
                 Some(categories) => match categories.iter().position(|category| category == label) {
                     None => return Some(unseen(&feature.name, label)),
                     Some(k) => {

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::cells::Absent;
+use super::cells::{Absent, Cells};
 use super::layout::{Feature, Form, Layout, Long, TreatedAt};
 use super::part::Tally;
 use super::problem::Problem;
@@ -15,10 +15,13 @@ use super::source::{Chunk, Place, Source};
 use super::wide::{Column, single};
 use crate::Result;
 
-/// All samples of a table.
+/// Samples of a table.
+#[derive(Default)]
 pub(crate) struct Samples {
     pub ids: Vec<String>,
-    pub integers: Option<Vec<i64>>,
+    /// Ids that their file says to be whole numbers.
+    pub integers: Vec<Option<i64>>,
+    index: HashMap<String, u32>,
     /// Per unit: treatments, moment, fixed covariates; with the place where each was first seen.
     pub t: Vec<Vec<Known<f32>>>,
     pub moments: Vec<Known<f64>>,
@@ -58,6 +61,39 @@ impl<'a> Plan<'a> {
     }
 }
 
+/// The columns of some rows.
+struct Columns<'a> {
+    ids: Cells<'a>,
+    integers: Option<Vec<Option<i64>>>,
+    time: Cells<'a>,
+    series: Vec<(&'a str, Cells<'a>)>,
+    t: Vec<(&'a str, Cells<'a>)>,
+    fixed: Vec<(&'a str, Cells<'a>)>,
+    moment: Option<(&'a str, Cells<'a>)>,
+    absent: &'a Absent,
+}
+
+impl<'a> Columns<'a> {
+    fn of(plan: &Plan<'a>, chunk: &'a Chunk, absent: &'a Absent) -> Result<Self, Problem> {
+        let named = |name: &'a str| Ok((name, single(chunk, name)?));
+        let all = |names: &'a [String]| names.iter().map(|name| named(name)).collect::<Result<Vec<_>, _>>();
+        let fixed = plan.fixed.iter().map(|feature| named(&feature.name));
+        Ok(Self {
+            ids: single(chunk, plan.id)?,
+            integers: chunk.integers(plan.id),
+            time: single(chunk, plan.time)?,
+            series: all(plan.series)?,
+            t: all(plan.t)?,
+            fixed: fixed.collect::<Result<Vec<_>, _>>()?,
+            moment: match plan.treated_at {
+                TreatedAt::Number(_) => None,
+                TreatedAt::Column(name) => Some(named(name)?),
+            },
+            absent,
+        })
+    }
+}
+
 impl Samples {
     /// Read all rows of `source`.
     pub fn collect(
@@ -67,75 +103,40 @@ impl Samples {
         absent: &Absent,
         tally: &mut Tally,
     ) -> Result<Self> {
-        let mut samples = Self {
-            ids: Vec::new(),
-            integers: Some(Vec::new()),
-            t: Vec::new(),
-            moments: Vec::new(),
-            fixed: Vec::new(),
-            unit: Vec::new(),
-            time: Vec::new(),
-            place: Vec::new(),
-            values: Vec::new(),
-            order: Vec::new(),
-        };
-        let mut index = HashMap::new();
+        let mut samples = Self::default();
         while let Some(chunk) = source.next(ROWS)? {
             tally.rows += chunk.rows();
-            samples.add(plan, &chunk, absent, &mut index, tally).map_err(|problem| problem.at(path))?;
+            samples.add(plan, &chunk, absent, tally).map_err(|problem| problem.at(path))?;
         }
         samples.sort(plan).map_err(|problem| problem.at(path))?;
         Ok(samples)
     }
 
-    fn add(
+    /// Add the rows of `chunk`.
+    pub fn add(
         &mut self,
         plan: &Plan<'_>,
         chunk: &Chunk,
         absent: &Absent,
-        index: &mut HashMap<String, u32>,
         tally: &mut Tally,
     ) -> Result<(), Problem> {
-        let ids = single(chunk, plan.id)?;
-        let integers = chunk.integers(plan.id);
-        let cells = |name: &str| single(chunk, name);
-        let time = cells(plan.time)?;
-        let series = plan.series.iter().map(|name| cells(name)).collect::<Result<Vec<_>, _>>()?;
-        let t = plan.t.iter().map(|name| cells(name)).collect::<Result<Vec<_>, _>>()?;
-        let fixed = plan.fixed.iter().map(|feature| cells(&feature.name)).collect::<Result<Vec<_>, _>>()?;
-        let moment = match plan.treated_at {
-            TreatedAt::Number(_) => None,
-            TreatedAt::Column(name) => Some((name.as_str(), cells(name)?)),
-        };
+        let columns = Columns::of(plan, chunk, absent)?;
         for i in 0..chunk.rows() {
             let place = chunk.place(i);
-            let Some(id) = ids.label(i, &Absent::default()) else {
+            let Some(id) = columns.ids.label(i, &Absent::default()) else {
                 tally.drop(format!("samples whose id `{}` is missing", plan.id), || place.to_string());
                 continue;
             };
-            let unit = match index.get(&id) {
+            let unit = match self.index.get(&id) {
                 Some(&unit) => unit,
-                None => self.open(plan, id, integers.as_ref().and_then(|ids| ids[i]), index),
+                None => self.open(plan, id, columns.integers.as_ref().and_then(|ids| ids[i])),
             };
-            let u = unit as usize;
-            for (j, (name, cells)) in plan.t.iter().zip(&t).enumerate() {
-                let value = Column { cells, name, role: Role::T, absent }.number(i, || place)?;
-                let known = (!value.is_nan()).then_some(value);
-                agree(&mut self.t[u][j], known, place, name, &self.ids[u], VARIES)?;
-            }
-            if let Some((name, cells)) = &moment {
-                let value = finite(cells.cell(i, absent), name, place)?;
-                agree(&mut self.moments[u], value, place, name, &self.ids[u], MOVES)?;
-            }
-            for (j, (feature, cells)) in plan.fixed.iter().zip(&fixed).enumerate() {
-                let label = cells.label(i, absent);
-                agree(&mut self.fixed[u][j], label, place, &feature.name, &self.ids[u], CHANGES)?;
-            }
-            let Some(time) = finite(time.cell(i, absent), plan.time, place)? else {
+            self.note(&columns, unit as usize, i, place)?;
+            let Some(time) = finite(columns.time.cell(i, absent), plan.time, place)? else {
                 tally.drop(format!("samples whose time `{}` is missing", plan.time), || place.to_string());
                 continue;
             };
-            for (name, cells) in plan.series.iter().zip(&series) {
+            for (name, cells) in &columns.series {
                 let column = Column { cells, name, role: Role::Series, absent };
                 self.values.push(column.number(i, || place)?);
             }
@@ -146,20 +147,28 @@ impl Samples {
         Ok(())
     }
 
-    fn open(
-        &mut self,
-        plan: &Plan<'_>,
-        id: String,
-        integer: Option<i64>,
-        index: &mut HashMap<String, u32>,
-    ) -> u32 {
-        let unit = self.ids.len() as u32;
-        index.insert(id.clone(), unit);
-        self.ids.push(id);
-        match (&mut self.integers, integer) {
-            (Some(integers), Some(integer)) => integers.push(integer),
-            (integers, _) => *integers = None,
+    /// Note what row `i` says of its unit as a whole: treatments, moment, fixed covariates.
+    fn note(&mut self, columns: &Columns<'_>, unit: usize, i: usize, place: Place) -> Result<(), Problem> {
+        let (id, absent) = (&self.ids[unit], columns.absent);
+        for ((name, cells), known) in columns.t.iter().zip(&mut self.t[unit]) {
+            let value = Column { cells, name, role: Role::T, absent }.number(i, || place)?;
+            agree(known, (!value.is_nan()).then_some(value), place, name, id, VARIES)?;
         }
+        if let Some((name, cells)) = &columns.moment {
+            let value = finite(cells.cell(i, absent), name, place)?;
+            agree(&mut self.moments[unit], value, place, name, id, MOVES)?;
+        }
+        for ((name, cells), known) in columns.fixed.iter().zip(&mut self.fixed[unit]) {
+            agree(known, cells.label(i, absent), place, name, id, CHANGES)?;
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, plan: &Plan<'_>, id: String, integer: Option<i64>) -> u32 {
+        let unit = self.ids.len() as u32;
+        self.index.insert(id.clone(), unit);
+        self.ids.push(id);
+        self.integers.push(integer);
         self.t.push(vec![None; plan.t.len()]);
         self.moments.push(match plan.treated_at {
             TreatedAt::Number(moment) => Some((*moment, Place::Row(0))),
@@ -169,8 +178,34 @@ impl Samples {
         unit
     }
 
+    /// How many units.
+    pub fn units(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Take out the last unit, whose rows are the last ones.
+    pub fn split_last(&mut self, series: usize) -> Self {
+        let Some(last) = self.ids.len().checked_sub(1) else { return Self::default() };
+        let first = self.unit.iter().position(|&unit| unit as usize == last).unwrap_or(self.unit.len());
+        let ids = self.ids.split_off(last);
+        self.index.clear();
+        Self {
+            index: ids.iter().map(|id| (id.clone(), 0)).collect(),
+            ids,
+            integers: self.integers.split_off(last),
+            t: self.t.split_off(last),
+            moments: self.moments.split_off(last),
+            fixed: self.fixed.split_off(last),
+            unit: vec![0; self.unit.split_off(first).len()],
+            time: self.time.split_off(first),
+            place: self.place.split_off(first),
+            values: self.values.split_off(first * series),
+            order: Vec::new(),
+        }
+    }
+
     /// Order rows by unit and time; no two samples of a unit are of the same time.
-    fn sort(&mut self, plan: &Plan<'_>) -> Result<(), Problem> {
+    pub fn sort(&mut self, plan: &Plan<'_>) -> Result<(), Problem> {
         self.order = (0..self.unit.len() as u32).collect();
         let key = |row: &u32| (self.unit[*row as usize], self.time[*row as usize]);
         self.order.sort_by(|a, b| {

@@ -21,6 +21,7 @@ mod read;
 mod roles;
 mod scan;
 mod sheet;
+mod sorted;
 mod source;
 mod study;
 #[cfg(test)]

@@ -7,6 +7,7 @@ use super::layout::Layout;
 use super::long::{Plan, Samples, long};
 use super::part::{Part, Tally};
 use super::read::nothing_left;
+use super::sorted::{Reading, Sorted, rows_stand_together};
 use super::source::{Source, check_present};
 use super::wide::Wide;
 use crate::{Dataset, Result};
@@ -27,24 +28,44 @@ pub struct Parts {
 
 enum State {
     Wide(Box<Source>),
+    /// Samples whose units stand one behind the other.
+    Sorted(Box<Sorted>),
     /// All units, and how many were given out.
-    Long(Option<Box<Part>>, usize),
+    Gathered(Option<Box<Part>>, usize),
 }
 
+/// Files of samples up to this size are held in memory; larger ones are not, if rows of a unit stand together.
+const GATHERED: u64 = 1 << 26;
+
 impl Parts {
-    /// Open the table `path` of the columns that `layout` knows. Parts have at most `rows` units. Without
+    /// Open the table `path` of the columns that `layout` knows. Parts have about `rows` units at most. Without
     /// `missing_x`, units that lack a covariate are dropped.
     pub fn open(layout: &Layout, path: &Path, missing_x: bool, rows: usize) -> Result<Self> {
+        Self::open_by_size(layout, path, missing_x, rows, GATHERED)
+    }
+
+    /// As [`open`](Self::open); files of samples above `gathered` bytes are not held in memory, if they need not be.
+    pub(crate) fn open_by_size(
+        layout: &Layout,
+        path: &Path,
+        missing_x: bool,
+        rows: usize,
+        gathered: u64,
+    ) -> Result<Self> {
         let columns = Source::open(path, layout.delimiter, None)?.columns().to_vec();
         check_present(&layout.columns(), &columns).map_err(|problem| problem.at(path))?;
         let source = Source::open(path, layout.delimiter, Some(&layout.columns()))?;
         let absent = Absent::new(&layout.missing);
         let mut tally = Tally::default();
-        let state = match long(layout) {
-            None => State::Wide(Box::new(source)),
-            Some(long) => {
+        let large = std::fs::metadata(path).is_ok_and(|file| file.len() > gathered);
+        let state = match (long(layout), &layout.id) {
+            (None, _) => State::Wide(Box::new(source)),
+            (Some(_), Some(id)) if large && rows_stand_together(path, layout, id)? => {
+                State::Sorted(Box::new(Sorted::new(source)))
+            }
+            (Some(long), _) => {
                 let samples = Samples::collect(&Plan::of(layout, long), path, source, &absent, &mut tally)?;
-                State::Long(samples.part(layout, long, missing_x, &mut tally)?.map(Box::new), 0)
+                State::Gathered(samples.part(layout, long, missing_x, &mut tally)?.map(Box::new), 0)
             }
         };
         Ok(Self {
@@ -90,8 +111,15 @@ impl Parts {
                 let wide = Wide { path: &self.path, layout: &self.layout, absent, missing_x };
                 wide.next(source, self.rows, &mut self.tally)
             }
-            State::Long(None, _) => Ok(None),
-            State::Long(Some(all), done) => {
+            State::Sorted(sorted) => {
+                let Some(long) = long(&self.layout) else { return Ok(None) };
+                let (path, layout, absent, missing_x) =
+                    (&self.path, &self.layout, &self.absent, self.missing_x);
+                let reading = Reading { path, layout, long, absent, missing_x };
+                sorted.next(&reading, self.rows, &mut self.tally)
+            }
+            State::Gathered(None, _) => Ok(None),
+            State::Gathered(Some(all), done) => {
                 let next: Vec<usize> = (*done..all.data.len()).take(self.rows).collect();
                 *done += next.len();
                 if next.is_empty() { Ok(None) } else { all.pick(&next).map(Some) }

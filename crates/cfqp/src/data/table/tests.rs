@@ -297,6 +297,40 @@ fn samples_are_put_on_a_grid_around_the_treatment() {
 }
 
 #[test]
+fn samples_that_stand_together_are_read_part_by_part() {
+    let folder = Folder::new();
+    let mut text = "id,time,a,b,dose\n".to_owned();
+    for i in 0..3000 {
+        for time in [3, 1, 2, 4] {
+            let dose = if i % 50 == 7 { String::new() } else { (i % 9).to_string() };
+            text += &format!("u{i},{time},{},{},{dose}\n", i * time, i - time);
+        }
+    }
+    let path = folder.put("a.csv", &text);
+    let table = Table::read(&path, &long()).unwrap();
+    assert_eq!((table.data.len(), table.counts.rows), (2940, 12_000));
+    let parts = |path: &Path, gathered: u64| {
+        let mut parts = Parts::open_by_size(&table.layout, path, true, 100, gathered).unwrap();
+        let all: Vec<Part> = parts.by_ref().map(|part| part.unwrap()).collect();
+        assert_eq!((parts.tally.rows, parts.tally.units), (12_000, 2940));
+        assert_eq!(parts.tally.dropped()[0].units, 60);
+        all
+    };
+    let whole =
+        |parts: &[Part]| Dataset::concat(&parts.iter().map(|part| &part.data).collect::<Vec<_>>()).unwrap();
+    let sorted = parts(&path, 0);
+    assert!(sorted.len() > 2 && sorted.iter().all(|part| part.data.len() < 1200));
+    assert_eq!(whole(&sorted), table.data);
+    assert_eq!(sorted[1].ids.len(), sorted[1].moments.as_ref().unwrap().len());
+    // a unit whose rows are scattered: all is held in memory, and the units are the same
+    let mut lines: Vec<&str> = text.lines().collect();
+    let moved = lines.remove(4);
+    lines.push(moved);
+    let scattered = folder.put("b.csv", lines.join("\n"));
+    assert_eq!(whole(&parts(&scattered, 0)), table.data);
+}
+
+#[test]
 fn a_treatment_at_a_time_of_its_own_is_the_origin() {
     let folder = Folder::new();
     let text = "id,time,a,b,dose,at\n1,10,1,1,1,11\n1,12,2,2,1,11\n2,50,1,1,2,51\n2,52,3,3,2,\n";
