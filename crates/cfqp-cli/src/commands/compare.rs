@@ -118,7 +118,7 @@ pub fn run(args: &CompareArgs, show: &Show) -> Result<Output> {
     comparison.check(&trial)?;
     let folder = args.out.as_deref().map(make_folder).transpose()?;
     interrupt::listen();
-    let watching = Watching { show: *show, progress: Mutex::new(None) };
+    let watching = Watching::new(*show);
     let runs = comparison.run(&trial, &resources, folder.as_deref(), &watching);
     drop(watching);
     let runs = runs.map_err(|error| explain(error, args.out.as_deref()))?;
@@ -146,7 +146,7 @@ pub fn run(args: &CompareArgs, show: &Show) -> Result<Output> {
 }
 
 /// The folder for finished runs in `out`.
-fn make_folder(out: &Path) -> Result<PathBuf> {
+pub fn make_folder(out: &Path) -> Result<PathBuf> {
     let runs = out.join("runs");
     std::fs::create_dir_all(&runs).map_err(|error| Failure::io(out, error))?;
     Ok(runs)
@@ -180,13 +180,17 @@ fn write_results(out: &Path, report: &Report<'_>, cells: &Cells) -> Result<()> {
 }
 
 /// A bar per run, and a line for every finished one.
-struct Watching {
+pub struct Watching {
     show: Show,
     /// What runs, and how far it is.
     progress: Mutex<Option<(String, Progress)>>,
 }
 
 impl Watching {
+    pub fn new(show: Show) -> Self {
+        Self { show, progress: Mutex::new(None) }
+    }
+
     fn with(&self, tell: impl FnOnce(&str, &Progress)) {
         if let Ok(progress) = self.progress.lock()
             && let Some((run, progress)) = progress.as_ref()

@@ -14,6 +14,7 @@ mod flags;
 mod grid;
 mod model;
 mod query;
+mod reproduce;
 mod select;
 mod shell;
 mod simulate;
@@ -41,6 +42,7 @@ pub enum Command {
     Curve(curve::CurveArgs),
     Evaluate(evaluate::EvaluateArgs),
     Compare(compare::CompareArgs),
+    Reproduce(reproduce::ReproduceArgs),
     Model(model::ModelArgs),
     Bench(bench::BenchArgs),
     Completions(shell::CompletionsArgs),
@@ -61,6 +63,7 @@ pub fn run(cli: &Cli) -> Result<Output> {
         Command::Curve(args) => curve::run(args, &cli.show),
         Command::Evaluate(args) => evaluate::run(args, &cli.show),
         Command::Compare(args) => compare::run(args, &cli.show),
+        Command::Reproduce(args) => reproduce::run(args, &cli.show),
         Command::Model(args) => model::run(args),
         Command::Bench(args) => bench::run(args, &cli.show),
         Command::Completions(args) => shell::completions(args),

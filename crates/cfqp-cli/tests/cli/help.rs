@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::{cfqp, text};
 
-const COMMANDS: [&str; 20] = [
+const COMMANDS: [&str; 21] = [
     "",
     "demo",
     "simulate",
@@ -20,6 +20,7 @@ const COMMANDS: [&str; 20] = [
     "curve",
     "evaluate",
     "compare",
+    "reproduce",
     "model",
     "model show",
     "bench",

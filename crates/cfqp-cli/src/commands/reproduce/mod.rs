@@ -1,0 +1,300 @@
+//! `cfqp reproduce`: the tables and figures of the paper, with its numbers beside ours.
+
+mod figures;
+mod plan;
+mod published;
+mod tables;
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use clap::Args;
+use serde::{Deserialize, Serialize};
+
+use cfqp::{
+    Classes, Comparison, Dataset, Effects, FitConfig, MnistPart, Reference, Resources, Run, Trial, Tried, Units,
+    compare_classes, write_atomically,
+};
+
+use super::compare::{Watching, make_folder};
+use crate::args::{Show, up_to};
+use crate::error::{Failure, Result};
+use crate::interrupt;
+use crate::output::Output;
+use crate::resources::ResourceArgs;
+use crate::table::{shell, small};
+use plan::{Cell, Experiment, Kind, Scale, World};
+use tables::Grid;
+
+const EXAMPLES: &str = "\
+Examples:
+  cfqp reproduce table1 --scale smoke --out smoke                   does it run? two minutes
+  cfqp reproduce table1 --scale small --mnist ~/mnist --out small   series at the paper's sizes
+  cfqp reproduce all --scale paper --mnist ~/mnist --out paper      days
+
+DIR gets, for every experiment, results.json (every run with its settings and seed), table.md,
+table.tex and, where something is swept, figures as SVG and PNG. Every finished run is kept in
+DIR/runs: the same command again goes on where it stopped.
+Without --mnist digits are drawn by the program itself. With it, methods learn from MNIST's training
+images and are asked about its test images.";
+
+/// Reproduce the paper's tables and figures, its numbers beside ours
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct ReproduceArgs {
+    /// Which table or figure
+    #[arg(value_enum)]
+    experiment: Experiment,
+    /// How large
+    #[arg(long, value_enum, default_value = "small")]
+    scale: Scale,
+    /// A folder with the files of MNIST, plain or .gz; without it, digits are drawn
+    #[arg(long, value_name = "DIR")]
+    mnist: Option<PathBuf>,
+    /// Seeds 1 to N, at most 5; digits at the small scale take 2, sweeps take 2
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = up_to(5))]
+    seeds: usize,
+    /// The folder for results and finished runs
+    #[arg(long, value_name = "DIR", default_value = "reproduced")]
+    out: PathBuf,
+    #[command(flatten)]
+    resources: ResourceArgs,
+}
+
+/// One run of one cell.
+#[derive(Clone, Debug, Serialize)]
+struct Outcome {
+    data: String,
+    world: World,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at: Option<f64>,
+    run: Run,
+}
+
+/// What held-out units say of each number of classes, on one data set.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Ladder {
+    data: String,
+    seed: u64,
+    tried: Vec<Tried>,
+}
+
+/// What `results.json` holds.
+#[derive(Serialize)]
+struct Results {
+    version: &'static str,
+    experiment: Experiment,
+    scale: Scale,
+    mnist: bool,
+    cores: usize,
+    seconds: f64,
+    outcomes: Vec<Outcome>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    ladders: Vec<Ladder>,
+}
+
+pub fn run(args: &ReproduceArgs, show: &Show) -> Result<Output> {
+    let resources = args.resources.resolve()?;
+    let bench = Bench {
+        args,
+        show,
+        resources,
+        runs: make_folder(&args.out)?,
+        mnist: [MnistPart::Train, MnistPart::Test]
+            .into_iter()
+            .map(|part| plan::read_mnist(args.mnist.as_deref(), part))
+            .collect::<Result<_>>()?,
+    };
+    interrupt::listen();
+    let experiments = match args.experiment {
+        Experiment::All => Experiment::EACH.to_vec(),
+        one => vec![one],
+    };
+    let (mut text, mut all) = (String::new(), Vec::new());
+    for experiment in experiments {
+        let results = bench.run(experiment)?;
+        text += &bench.write(&results)?;
+        all.push(results);
+    }
+    text += &format!("wrote results, tables and figures to {}\n", shell(&args.out));
+    Output::new(text, &all)
+}
+
+struct Bench<'a> {
+    args: &'a ReproduceArgs,
+    show: &'a Show,
+    resources: Resources,
+    runs: PathBuf,
+    /// Training and test images.
+    mnist: Vec<Option<cfqp::Mnist>>,
+}
+
+impl Bench<'_> {
+    fn run(&self, experiment: Experiment) -> Result<Results> {
+        let clock = Instant::now();
+        let cells = plan::cells(experiment, self.args.scale, self.args.seeds);
+        let (mut outcomes, mut ladders) = (Vec::new(), Vec::new());
+        for (i, cell) in cells.iter().enumerate() {
+            if !self.show.quiet {
+                let left = left(clock, i, cells.len());
+                let at = cell.at.map_or_else(String::new, |at| format!(" at {}", small(at)));
+                eprintln!(
+                    "{}: {} of {} data sets done{left}; now {}{at}, seed {}",
+                    experiment.name(), i, cells.len(), cell.world.name(), cell.seed
+                );
+            }
+            let (data, runs) = self.cell(cell)?;
+            ladders.extend(cell.ladder.then(|| self.ladder(cell, &data)).transpose()?);
+            outcomes.extend(runs.into_iter().map(|run| Outcome {
+                data: cell.world.name(),
+                world: cell.world,
+                at: cell.at,
+                run,
+            }));
+        }
+        Ok(Results {
+            version: env!("CARGO_PKG_VERSION"),
+            experiment,
+            scale: self.args.scale,
+            mnist: self.args.mnist.is_some(),
+            cores: self.resources.threads,
+            seconds: clock.elapsed().as_secs_f64(),
+            outcomes,
+            ladders,
+        })
+    }
+
+    fn cell(&self, cell: &Cell) -> Result<(Dataset, Vec<Run>)> {
+        let (world, size) = (&cell.world, self.args.scale.size(cell.world.kind));
+        let train = world.simulate(size.train, cell.seed, self.mnist[0].as_ref())?;
+        let test = world.simulate(size.test, cell.seed + 1000, self.mnist[1].as_ref())?;
+        let effects = if world.kind == Kind::Cardio { Some(effects(&test)?) } else { None };
+        let truth = Reference::from(test.truth);
+        let trial = Trial {
+            train: &train.data,
+            train_z: Some(&train.truth.z),
+            test: &test.data,
+            truth: &truth,
+            effects: effects.as_ref(),
+        };
+        let config = self.args.scale.config(world.kind, Classes::Given(cell.classes));
+        let comparison = Comparison { methods: cell.methods.clone(), seeds: vec![cell.seed], config };
+        let watching = Watching::new(*self.show);
+        let runs = comparison.run(&trial, &self.resources, Some(&self.runs), &watching);
+        Ok((train.data.clone(), runs.map_err(|error| explain(error, &self.args.out))?))
+    }
+
+    /// Kept beside the runs, as they are.
+    fn ladder(&self, cell: &Cell, data: &Dataset) -> Result<Ladder> {
+        let name = format!("ladder-{}-{}-{:?}.json", cell.world.name().replace(", ", "-"), cell.seed, self.args.scale);
+        let path = self.runs.join(name.to_lowercase());
+        let kept = std::fs::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        if let Some(ladder) = kept {
+            return Ok(ladder);
+        }
+        let config = self.args.scale.config(cell.world.kind, Classes::Auto).fit;
+        let config = FitConfig { max_classes: cell.classes, seed: cell.seed, ..config };
+        let tried = compare_classes(data, None, &config, &self.resources, &Watching::new(*self.show))
+            .map_err(|error| explain(error, &self.args.out))?;
+        let ladder = Ladder { data: cell.world.name(), seed: cell.seed, tried };
+        save(&path, json(&ladder)?.as_bytes())?;
+        Ok(ladder)
+    }
+
+    /// Tables and figures into the folder; the tables as text.
+    fn write(&self, results: &Results) -> Result<String> {
+        let folder = self.args.out.join(results.experiment.name());
+        std::fs::create_dir_all(&folder).map_err(|error| Failure::io(&folder, error))?;
+        let mut grids = tables::grids(results.experiment, &results.outcomes);
+        grids.extend(ladder_grid(&results.ladders));
+        save(&folder.join("results.json"), (json(results)? + "\n").as_bytes())?;
+        save(&folder.join("table.md"), grids.iter().map(Grid::markdown).collect::<String>().as_bytes())?;
+        save(&folder.join("table.tex"), grids.iter().map(Grid::latex).collect::<String>().as_bytes())?;
+        self.draw(results, &folder)?;
+        Ok(grids.iter().map(|grid| grid.text() + "\n").collect())
+    }
+
+    fn draw(&self, results: &Results, folder: &Path) -> Result<()> {
+        let swept = match results.experiment {
+            Experiment::Classes => "number of classes",
+            Experiment::Correlation => "correlation of class and digit",
+            Experiment::Noise => "standard deviation of the noise",
+            _ => return Ok(()),
+        };
+        let mut names: Vec<&str> = results.outcomes.iter().map(|outcome| outcome.data.as_str()).collect();
+        names.dedup();
+        for name in names {
+            let own: Vec<Outcome> = results.outcomes.iter().filter(|o| o.data == name).cloned().collect();
+            let Some(chart) = figures::error_chart(name, swept, &own) else { continue };
+            let defect = |error: Box<dyn std::error::Error>| {
+                Failure::new(error.to_string(), "this is a defect of cfqp: please report it")
+            };
+            let file = name.replace(", ", "-");
+            save(&folder.join(format!("{file}.svg")), figures::svg(&chart).map_err(defect)?.as_bytes())?;
+            save(&folder.join(format!("{file}.png")), &figures::png(&chart).map_err(defect)?)?;
+        }
+        Ok(())
+    }
+}
+
+/// The effects of 0.8 against 0.5.
+fn effects(test: &cfqp::sim::Simulated) -> Result<Effects> {
+    let (low, high) = ([0.5], [0.8]);
+    let effect = (0..test.data.len()).flat_map(|i| {
+        let (from, to) = (test.outcome(i, &low), test.outcome(i, &high));
+        to.into_iter().zip(from).map(|(to, from)| to - from).collect::<Vec<_>>()
+    });
+    Ok(Effects {
+        effect: Units::new("effect", test.data.y().shape().to_vec(), effect.collect())?,
+        from: Units::new("from", vec![1], low.to_vec())?,
+        to: Units::new("to", vec![1], high.to_vec())?,
+    })
+}
+
+/// Held-out evidence for each number of classes, a row per data set; lower is better.
+fn ladder_grid(ladders: &[Ladder]) -> Option<Grid> {
+    let most = ladders.iter().flat_map(|ladder| &ladder.tried).map(|tried| tried.classes).max()?;
+    let mut rows = vec![vec!["data".to_owned()]];
+    rows[0].extend((1..=most).map(|k| format!("K = {k}")));
+    rows[0].push("chosen".to_owned());
+    for ladder in ladders {
+        let base = ladder.tried.iter().find(|tried| tried.chosen).or(ladder.tried.first())?.base.clone();
+        let own = || ladder.tried.iter().filter(|tried| tried.base == base);
+        let cell = |k: usize| own().find(|tried| tried.classes == k).map_or_else(|| "–".to_owned(), |tried| format!("{:.2}", tried.evidence));
+        let mut row = vec![format!("{}, seed {}", ladder.data, ladder.seed)];
+        row.extend((1..=most).map(cell));
+        row.push(own().find(|tried| tried.chosen).map_or_else(|| "–".to_owned(), |tried| tried.classes.to_string()));
+        rows.push(row);
+    }
+    Some(Grid { title: "-log likelihood of a held-out unit, by which K is chosen".to_owned(), rows })
+}
+
+fn left(clock: Instant, done: usize, all: usize) -> String {
+    if done == 0 {
+        return String::new();
+    }
+    let seconds = clock.elapsed().as_secs_f64() / done as f64 * (all - done) as f64;
+    format!(", about {:.0} min left", (seconds / 60.0).ceil())
+}
+
+fn explain(error: cfqp::Error, out: &Path) -> Failure {
+    match error {
+        cfqp::Error::Interrupted => Failure::interrupted(format!(
+            "finished runs are in {}: give the same command again to go on",
+            out.join("runs").display()
+        )),
+        error => error.into(),
+    }
+}
+
+fn json(value: &impl Serialize) -> Result<String> {
+    serde_json::to_string_pretty(value)
+        .map_err(|error| Failure::new(error.to_string(), "this is a defect of cfqp: please report it"))
+}
+
+fn save(path: &Path, bytes: &[u8]) -> Result<()> {
+    Ok(write_atomically(path, |file| {
+        file.write_all(bytes).map_err(|source| cfqp::Error::Io { path: path.to_owned(), source })
+    })?)
+}

@@ -1,0 +1,238 @@
+//! What each experiment runs: data, sizes, methods, seeds.
+
+use std::path::Path;
+
+use clap::ValueEnum;
+use serde::Serialize;
+
+use cfqp::sim::{Cardio, DigitSource, Digits, Noise, Oscillator, Simulated};
+use cfqp::{Classes, FitConfig, Method, MethodConfig, Mnist, MnistPart, SyntheticControlConfig};
+
+use crate::error::Result;
+
+/// A table or a figure of the paper.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Experiment {
+    /// Counterfactual error of every method on all six data sets
+    Table1,
+    /// Structural similarity on digits
+    Ssim,
+    /// Error of effects on the cardiovascular data
+    Pehe,
+    /// Error against the number of classes, with what held-out units say of it
+    Classes,
+    /// Error against the correlation of class and digit
+    Correlation,
+    /// How well the classes are found
+    Clustering,
+    /// Error against the size of the noise
+    Noise,
+    /// All of them
+    All,
+}
+
+impl Experiment {
+    pub const EACH: [Self; 7] =
+        [Self::Table1, Self::Ssim, Self::Pehe, Self::Classes, Self::Correlation, Self::Clustering, Self::Noise];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Table1 => "table1",
+            Self::Ssim => "ssim",
+            Self::Pehe => "pehe",
+            Self::Classes => "classes",
+            Self::Correlation => "correlation",
+            Self::Clustering => "clustering",
+            Self::Noise => "noise",
+            Self::All => "all",
+        }
+    }
+}
+
+/// How large everything is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scale {
+    /// Does it run? A few dozen units and two epochs; figures mean nothing
+    Smoke,
+    /// The paper's sizes for series, 3,000 digits
+    Small,
+    /// The paper's sizes throughout
+    Paper,
+}
+
+/// One of the six data sets of the paper.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    Oscillator,
+    Digits,
+    Cardio,
+}
+
+/// A data set and how its noise and classes are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct World {
+    pub kind: Kind,
+    pub noise: Noise,
+    pub sigma: Option<f32>,
+    pub correlation: f32,
+}
+
+impl World {
+    fn new(kind: Kind, noise: Noise) -> Self {
+        Self { kind, noise, sigma: None, correlation: 0.0 }
+    }
+
+    /// The six columns of table 1, in the paper's order.
+    pub fn six() -> Vec<Self> {
+        let kinds = [Kind::Oscillator, Kind::Digits, Kind::Cardio];
+        [Noise::Additive, Noise::NonAdditive].into_iter().flat_map(|noise| kinds.map(|kind| Self::new(kind, noise))).collect()
+    }
+
+    pub fn name(&self) -> String {
+        let kind = match self.kind {
+            Kind::Oscillator => "oscillator",
+            Kind::Digits => "digits",
+            Kind::Cardio => "cardio",
+        };
+        let noise = if self.noise == Noise::Additive { "additive" } else { "non-additive" };
+        format!("{kind}, {noise}")
+    }
+
+    pub fn classes(&self) -> usize {
+        match self.kind {
+            Kind::Oscillator => 3,
+            Kind::Digits => 6,
+            Kind::Cardio => 2,
+        }
+    }
+
+    pub fn simulate(&self, n: usize, seed: u64, mnist: Option<&Mnist>) -> Result<Simulated> {
+        let &Self { noise, sigma, correlation, .. } = self;
+        Ok(match self.kind {
+            Kind::Oscillator => Oscillator { noise, sigma, ..Oscillator::default() }.simulate(n, seed)?,
+            Kind::Cardio => Cardio { noise, sigma, ..Cardio::default() }.simulate(n, seed)?,
+            Kind::Digits => {
+                let source = mnist.map_or(DigitSource::Drawn, DigitSource::Mnist);
+                Digits { noise, sigma, class_correlation: correlation, ..Digits::default() }.simulate(source, n, seed)?
+            }
+        })
+    }
+}
+
+/// Units to learn from and to be asked about, and how many seeds at most.
+pub struct Size {
+    pub train: usize,
+    pub test: usize,
+    pub seeds: usize,
+}
+
+impl Scale {
+    pub fn size(self, kind: Kind) -> Size {
+        let size = |train, test, seeds| Size { train, test, seeds };
+        match (self, kind) {
+            (Self::Smoke, Kind::Digits) => size(48, 12, 1),
+            (Self::Smoke, _) => size(96, 24, 1),
+            (_, Kind::Oscillator) => size(2100, 1000, 5),
+            (_, Kind::Cardio) => size(3500, 1000, 5),
+            (Self::Small, Kind::Digits) => size(3000, 500, 2),
+            (Self::Paper, Kind::Digits) => size(42_000, 1000, 5),
+        }
+    }
+
+    /// Settings of all methods on such data.
+    pub fn config(self, kind: Kind, classes: Classes) -> MethodConfig {
+        let epochs = (self == Self::Smoke).then_some(2);
+        let fit = FitConfig { classes, epochs, ..FitConfig::default() };
+        // degrees of turning, and doses between 0 and 1
+        let window = match (self, kind) {
+            (Self::Smoke, Kind::Digits) => 20.0,
+            (Self::Smoke, _) => 0.5,
+            (_, Kind::Digits) => 1.0,
+            _ => 0.1,
+        };
+        MethodConfig { fit, sc: SyntheticControlConfig { window }, ..MethodConfig::default() }
+    }
+}
+
+/// One data set with one seed, and what runs on it.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    pub world: World,
+    pub seed: u64,
+    pub methods: Vec<Method>,
+    pub classes: usize,
+    /// Where the experiment sweeps something: its value.
+    pub at: Option<f64>,
+    /// Whether held-out units are asked about the number of classes too.
+    pub ladder: bool,
+}
+
+/// What an experiment runs; some share their runs, which are then found again.
+pub fn cells(experiment: Experiment, scale: Scale, seeds: usize) -> Vec<Cell> {
+    let six = World::six();
+    let of = |noise: Noise, kind: Kind| move |world: &&World| (world.noise, world.kind) == (noise, kind);
+    let some = |keep: &dyn Fn(&&World) -> bool| six.iter().filter(keep).copied().collect::<Vec<_>>();
+    match experiment {
+        Experiment::Table1 | Experiment::Clustering | Experiment::All => each(&six, scale, seeds, &Method::ALL),
+        Experiment::Ssim => each(&some(&|w| w.kind == Kind::Digits), scale, seeds, &Method::ALL),
+        Experiment::Pehe => each(&some(&of(Noise::Additive, Kind::Cardio)), scale, seeds, &Method::ALL),
+        Experiment::Classes => by_classes(&six, scale, seeds),
+        Experiment::Correlation => {
+            let sweep = [0.0, 0.25, 0.5, 0.75, 1.0].map(|correlation| World { correlation, ..World::new(Kind::Digits, Noise::Additive) });
+            swept(&sweep, scale, seeds, &[Method::DeepIte, Method::Cfqp], |world| f64::from(world.correlation))
+        }
+        Experiment::Noise => {
+            let sigmas = if scale == Scale::Smoke { vec![0.05] } else { vec![0.01, 0.03, 0.1, 0.3] };
+            let sweep: Vec<World> = sigmas
+                .into_iter()
+                .map(|sigma| World { sigma: Some(sigma), ..World::new(Kind::Oscillator, Noise::Additive) })
+                .collect();
+            swept(&sweep, scale, seeds, &Method::ALL, |world| f64::from(world.sigma.unwrap_or_default()))
+        }
+    }
+}
+
+fn each(worlds: &[World], scale: Scale, seeds: usize, methods: &[Method]) -> Vec<Cell> {
+    worlds
+        .iter()
+        .flat_map(|&world| {
+            let seeds = seeds.min(scale.size(world.kind).seeds) as u64;
+            let methods = methods.to_vec();
+            (1..=seeds).map(move |seed| Cell {
+                world,
+                seed,
+                methods: methods.clone(),
+                classes: world.classes(),
+                at: None,
+                ladder: false,
+            })
+        })
+        .collect()
+}
+
+fn swept(worlds: &[World], scale: Scale, seeds: usize, methods: &[Method], at: impl Fn(&World) -> f64) -> Vec<Cell> {
+    let cell = |cell: Cell| Cell { at: Some(at(&cell.world)), ..cell };
+    each(worlds, scale, seeds.min(2), methods).into_iter().map(cell).collect()
+}
+
+fn by_classes(worlds: &[World], scale: Scale, seeds: usize) -> Vec<Cell> {
+    let most = |world: &World| match (scale, world.kind) {
+        (Scale::Smoke, _) => 2,
+        (_, Kind::Digits) => 8,
+        _ => 5,
+    };
+    let cells = each(worlds, scale, seeds.min(if scale == Scale::Paper { 5 } else { 1 }), &[Method::Cfqp]);
+    let by = |cell: Cell| {
+        let most = most(&cell.world);
+        (1..=most).map(move |classes| Cell { classes, at: Some(classes as f64), ladder: classes == most, ..cell.clone() })
+    };
+    cells.into_iter().flat_map(by).collect()
+}
+
+/// The digits of MNIST, where a folder is given.
+pub fn read_mnist(folder: Option<&Path>, part: MnistPart) -> Result<Option<Mnist>> {
+    Ok(folder.map(|folder| Mnist::load(folder, part)).transpose()?)
+}

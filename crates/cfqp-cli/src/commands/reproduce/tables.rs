@@ -1,0 +1,128 @@
+//! Tables of results: a row per method, a column per data set or value of a sweep, the paper's figure beside ours.
+
+use cfqp::{Method, Scores, Spread};
+
+use super::plan::{Experiment, World};
+use super::{Outcome, published};
+use crate::table::{small, table};
+
+/// Headings and cells, as plain text with `±`.
+pub struct Grid {
+    pub title: String,
+    pub rows: Vec<Vec<String>>,
+}
+
+type Measure = (&'static str, fn(&Scores) -> Option<f64>);
+
+/// Root of the mean squared error of effects, in standard deviations of x as `cf_mse` is.
+fn pehe(scores: &Scores) -> Option<f64> {
+    let unit = (scores.cf_mse_raw / scores.cf_mse).sqrt();
+    scores.pehe.map(|pehe| pehe / unit)
+}
+
+fn measures(experiment: Experiment) -> Vec<Measure> {
+    match experiment {
+        Experiment::Ssim => vec![("structural similarity", |s| s.ssim)],
+        Experiment::Pehe => vec![
+            ("PEHE(0.5, 0.8)", pehe),
+            ("the same without the root, as the paper prints it", |s| pehe(s).map(|v| v * v)),
+        ],
+        Experiment::Clustering => {
+            vec![("class accuracy", |s| s.class_accuracy), ("adjusted Rand index", |s| s.ari)]
+        }
+        _ => vec![("counterfactual mean squared error", |s| Some(s.cf_mse))],
+    }
+}
+
+/// The tables of an experiment.
+pub fn grids(experiment: Experiment, outcomes: &[Outcome]) -> Vec<Grid> {
+    let mut grids: Vec<Grid> =
+        measures(experiment).iter().map(|measure| grid(experiment, outcomes, measure)).collect();
+    if experiment == Experiment::Table1 {
+        grids.push(grid(experiment, outcomes, &("coverage of 90% intervals", |s| s.coverage)));
+        grids.push(grid(experiment, outcomes, &("seconds of fit and query", |s| Some(s.fit_seconds + s.query_seconds))));
+    }
+    grids.retain(|grid| grid.rows.len() > 1);
+    grids
+}
+
+/// The columns: data sets, or values of the sweep within them.
+pub fn columns(outcomes: &[Outcome]) -> Vec<(World, Option<f64>, String)> {
+    let mut columns: Vec<(World, Option<f64>, String)> = Vec::new();
+    for outcome in outcomes {
+        let title = match outcome.at {
+            None => outcome.world.name(),
+            Some(at) => format!("{}, {}", outcome.world.name(), small(at)),
+        };
+        if !columns.iter().any(|(_, _, own)| *own == title) {
+            columns.push((outcome.world, outcome.at, title));
+        }
+    }
+    columns
+}
+
+/// Mean and deviation over seeds of one cell.
+pub fn spread(outcomes: &[Outcome], method: Method, column: &(World, Option<f64>, String), of: fn(&Scores) -> Option<f64>) -> Option<Spread> {
+    let own = outcomes.iter().filter(|o| o.run.method == method && o.world.name() == column.0.name() && o.at == column.1);
+    Spread::of(&own.filter_map(|o| o.run.scores.as_ref().and_then(of)).collect::<Vec<_>>())
+}
+
+fn grid(experiment: Experiment, outcomes: &[Outcome], (title, of): &Measure) -> Grid {
+    let columns = columns(outcomes);
+    let paper = |method: Method, world: &World| match *title {
+        "counterfactual mean squared error" | "structural similarity" | "the same without the root, as the paper prints it" => {
+            published::figure(experiment, method, world)
+        }
+        _ => None,
+    };
+    let beside: Vec<bool> =
+        columns.iter().map(|(world, ..)| Method::ALL.iter().any(|&method| paper(method, world).is_some())).collect();
+    let mut heading = vec!["method".to_owned()];
+    for ((_, _, title), beside) in columns.iter().zip(&beside) {
+        heading.push(title.clone());
+        heading.extend(beside.then(|| "paper".to_owned()));
+    }
+    let mut rows = vec![heading];
+    for method in Method::ALL {
+        let found: Vec<Option<Spread>> = columns.iter().map(|column| spread(outcomes, method, column, *of)).collect();
+        if found.iter().all(Option::is_none) {
+            continue;
+        }
+        let mut row = vec![method.name().to_owned()];
+        for ((column, beside), found) in columns.iter().zip(&beside).zip(found) {
+            row.push(found.map_or_else(|| "–".to_owned(), cell));
+            row.extend(beside.then(|| paper(method, &column.0).map_or_else(|| "–".to_owned(), small)));
+        }
+        rows.push(row);
+    }
+    Grid { title: (*title).to_owned(), rows }
+}
+
+fn cell(spread: Spread) -> String {
+    match spread.runs {
+        1 => small(spread.mean),
+        _ => format!("{} ± {}", small(spread.mean), small(spread.deviation)),
+    }
+}
+
+impl Grid {
+    pub fn text(&self) -> String {
+        format!("{}\n{}", self.title, table(&self.rows))
+    }
+
+    pub fn markdown(&self) -> String {
+        let line = |row: &Vec<String>| format!("| {} |\n", row.join(" | "));
+        let rule = format!("|---|{}\n", "---:|".repeat(self.rows[0].len() - 1));
+        let body: String = self.rows[1..].iter().map(line).collect();
+        format!("### {}\n\n{}{rule}{body}\n", self.title, line(&self.rows[0]))
+    }
+
+    pub fn latex(&self) -> String {
+        let escape = |cell: &String| cell.replace('%', r"\%").replace('_', r"\_").replace('±', r"$\pm$").replace('–', "--");
+        let line = |row: &Vec<String>| row.iter().map(escape).collect::<Vec<_>>().join(" & ") + " \\\\\n";
+        let columns = "r".repeat(self.rows[0].len() - 1);
+        let body: String = self.rows[1..].iter().map(line).collect();
+        let (title, head) = (escape(&self.title), line(&self.rows[0]));
+        format!("% {title}\n\\begin{{tabular}}{{l{columns}}}\n\\hline\n{head}\\hline\n{body}\\hline\n\\end{{tabular}}\n\n")
+    }
+}
