@@ -15,6 +15,7 @@ mod report;
 mod resources;
 mod stream;
 mod table;
+mod text;
 
 use std::process::ExitCode;
 

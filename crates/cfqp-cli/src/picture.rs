@@ -7,6 +7,8 @@ use plotters::coord::types::RangedCoordf32;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
+use crate::text::text;
+
 /// One unit; every series is `[2 channels, steps]`, flat.
 #[derive(Clone, Copy, Debug)]
 pub struct Example<'a> {
@@ -58,10 +60,6 @@ pub fn draw(examples: &[Example<'_>]) -> Result<String, Box<dyn Error>> {
         root.present()?;
     }
     Ok(svg)
-}
-
-fn text(size: u32, colour: RGBColor) -> TextStyle<'static> {
-    ("Helvetica, Arial, sans-serif", size).into_font().color(&colour)
 }
 
 fn draw_head(head: &Area<'_>) -> Drawn {

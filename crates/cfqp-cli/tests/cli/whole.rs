@@ -128,3 +128,35 @@ fn quiet_is_quiet_and_force_replaces() {
     assert_eq!(cfqp(folder.path(), &line).status.code(), Some(2));
     assert!(cfqp(folder.path(), &[&line[..], &["--force"]].concat()).status.success());
 }
+
+#[test]
+fn an_experiment_is_reproduced_and_found_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let line = "reproduce noise --scale smoke --out r";
+    let first = succeed(folder, line);
+    assert!(first.contains("counterfactual mean squared error") && first.contains("deep-scm"), "{first}");
+    let at = |name: &str| std::fs::read(folder.join("r/noise").join(name)).unwrap();
+    assert!(
+        at("oscillator-additive.png").starts_with(b"\x89PNG")
+            && at("oscillator-additive.svg").starts_with(b"<svg")
+    );
+    let results: Value = serde_json::from_slice(&at("results.json")).unwrap();
+    assert_eq!(results["outcomes"].as_array().unwrap().len(), 2 * 8);
+    let (table, tex) = (at("table.md"), at("table.tex"));
+    let runs = || std::fs::read_dir(folder.join("r/runs")).unwrap().count();
+    let kept = runs();
+    assert_eq!(succeed(folder, line), first, "finished runs are not run again");
+    assert_eq!((runs(), at("table.md"), at("table.tex")), (kept, table, tex));
+}
+
+#[test]
+fn speed_is_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    let report = json(folder.path(), "bench --quick --only em,groups,queries");
+    let rows = report["rows"].as_array().unwrap();
+    assert!(rows.len() > 10 && rows.iter().all(|row| row["ours"].as_f64().unwrap() > 0.0), "{report}");
+    let told = cfqp(folder.path(), &["bench", "--quick", "--peers", "--python", "no-such-python"]);
+    assert_eq!(told.status.code(), Some(2));
+    assert!(text(&told.stderr).contains("--python"), "{}", text(&told.stderr));
+}

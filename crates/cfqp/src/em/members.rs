@@ -63,7 +63,7 @@ fn schedule(context: &Context<'_>, base: &BaseConfig, units: usize, effort: Effo
     };
     let per_epoch = units.div_ceil(batch).max(1);
     let steps = match base {
-        BaseConfig::Unet(_) | BaseConfig::Transformer(_) => effort.steps / 3,
+        BaseConfig::Transformer(_) => effort.steps / 3,
         _ => effort.steps,
     };
     let epochs = context.config.epochs.unwrap_or_else(|| (steps / per_epoch).clamp(20, 600));

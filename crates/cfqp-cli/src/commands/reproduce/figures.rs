@@ -8,14 +8,11 @@ use plotters::prelude::*;
 
 use super::Outcome;
 use super::tables::{columns, spread};
+use crate::text::text;
 
 const SIZE: (u32, u32) = (760, 440);
 const INK: RGBColor = RGBColor(30, 41, 59);
 const GRID: RGBColor = RGBColor(226, 232, 240);
-const FONT: &str = "sans-serif";
-/// The bitmap has no system fonts to go by: its own comes with the program.
-const FACE: &[u8] = epaint_default_fonts::UBUNTU_LIGHT;
-
 /// A line of points.
 pub struct Line {
     pub name: String,
@@ -35,12 +32,18 @@ pub fn error_chart(title: &str, x: &'static str, outcomes: &[Outcome]) -> Option
     let error: fn(&Scores) -> Option<f64> = |scores| Some(scores.cf_mse);
     let columns = columns(outcomes);
     let line = |method: Method| {
-        let point = |column: &(_, Option<f64>, _)| Some((column.1?, spread(outcomes, method, column, error)?.mean));
+        let point =
+            |column: &(_, Option<f64>, _)| Some((column.1?, spread(outcomes, method, column, error)?.mean));
         let points: Vec<(f64, f64)> = columns.iter().filter_map(point).collect();
         (points.len() > 1).then(|| Line { name: method.name().to_owned(), points })
     };
     let lines: Vec<Line> = Method::ALL.into_iter().filter_map(line).collect();
-    (!lines.is_empty()).then(|| Chart { title: title.to_owned(), x, y: "counterfactual mean squared error", lines })
+    (!lines.is_empty()).then(|| Chart {
+        title: title.to_owned(),
+        x,
+        y: "counterfactual mean squared error",
+        lines,
+    })
 }
 
 /// SVG text.
@@ -52,8 +55,6 @@ pub fn svg(chart: &Chart) -> Result<String, Box<dyn Error>> {
 
 /// The bytes of a PNG file.
 pub fn png(chart: &Chart) -> Result<Vec<u8>, Box<dyn Error>> {
-    // registering it twice does no harm
-    let _ = plotters::style::register_font(FONT, FontStyle::Normal, FACE);
     let mut pixels = vec![0; (SIZE.0 * SIZE.1 * 3) as usize];
     draw(BitMapBackend::with_buffer(&mut pixels, SIZE).into_drawing_area(), chart)?;
     let mut bytes = Vec::new();
@@ -63,7 +64,10 @@ pub fn png(chart: &Chart) -> Result<Vec<u8>, Box<dyn Error>> {
     Ok(bytes)
 }
 
-fn draw<D: DrawingBackend>(area: DrawingArea<D, plotters::coord::Shift>, chart: &Chart) -> Result<(), Box<dyn Error>>
+fn draw<D: DrawingBackend>(
+    area: DrawingArea<D, plotters::coord::Shift>,
+    chart: &Chart,
+) -> Result<(), Box<dyn Error>>
 where
     D::ErrorType: 'static,
 {
@@ -76,13 +80,18 @@ where
     area.fill(&WHITE)?;
     let mut builder = ChartBuilder::on(&area);
     builder.margin(14).x_label_area_size(44).y_label_area_size(76);
-    builder.caption(&chart.title, (FONT, 18).into_font().color(&INK));
+    builder.caption(&chart.title, text(18, INK));
     lines(&mut builder, chart, left..right, (low..1.4 * high.max(2.0 * low)).log_scale())?;
     area.present()?;
     Ok(())
 }
 
-fn lines<D: DrawingBackend, X, Y>(builder: &mut ChartBuilder<'_, '_, D>, chart: &Chart, x: X, y: Y) -> Result<(), Box<dyn Error>>
+fn lines<D: DrawingBackend, X, Y>(
+    builder: &mut ChartBuilder<'_, '_, D>,
+    chart: &Chart,
+    x: X,
+    y: Y,
+) -> Result<(), Box<dyn Error>>
 where
     D::ErrorType: 'static,
     X: AsRangedCoord<Value = f64>,
@@ -91,7 +100,6 @@ where
     Y::CoordDescType: ValueFormatter<f64>,
 {
     let mut plane = builder.build_cartesian_2d(x, y)?;
-    let text = || (FONT, 14).into_font().color(&INK);
     let number = |value: &f64| crate::table::small(*value);
     plane
         .configure_mesh()
@@ -99,8 +107,8 @@ where
         .y_desc(chart.y)
         .light_line_style(WHITE)
         .bold_line_style(GRID)
-        .label_style(text())
-        .axis_desc_style(text())
+        .label_style(text(14, INK))
+        .axis_desc_style(text(14, INK))
         .x_label_formatter(&number)
         .y_label_formatter(&number)
         .draw()?;
@@ -110,6 +118,11 @@ where
         let key = move |(x, y)| PathElement::new(vec![(x, y), (x + 18, y)], colour.stroke_width(2));
         plane.draw_series(series)?.label(line.name.clone()).legend(key);
     }
-    plane.configure_series_labels().background_style(WHITE.mix(0.85)).border_style(GRID).label_font(text()).draw()?;
+    plane
+        .configure_series_labels()
+        .background_style(WHITE.mix(0.85))
+        .border_style(GRID)
+        .label_font(text(14, INK))
+        .draw()?;
     Ok(())
 }

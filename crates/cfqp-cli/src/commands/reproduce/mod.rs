@@ -13,8 +13,8 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use cfqp::{
-    Classes, Comparison, Dataset, Effects, FitConfig, MnistPart, Reference, Resources, Run, Trial, Tried, Units,
-    compare_classes, write_atomically,
+    Classes, Comparison, Dataset, Effects, FitConfig, MnistPart, Reference, Resources, Run, Trial, Tried,
+    Units, compare_classes, write_atomically,
 };
 
 use super::compare::{Watching, make_folder};
@@ -141,7 +141,11 @@ impl Bench<'_> {
                 let at = cell.at.map_or_else(String::new, |at| format!(" at {}", small(at)));
                 eprintln!(
                     "{}: {} of {} data sets done{left}; now {}{at}, seed {}",
-                    experiment.name(), i, cells.len(), cell.world.name(), cell.seed
+                    experiment.name(),
+                    i,
+                    cells.len(),
+                    cell.world.name(),
+                    cell.seed
                 );
             }
             let (data, runs) = self.cell(cell)?;
@@ -187,7 +191,12 @@ impl Bench<'_> {
 
     /// Kept beside the runs, as they are.
     fn ladder(&self, cell: &Cell, data: &Dataset) -> Result<Ladder> {
-        let name = format!("ladder-{}-{}-{:?}.json", cell.world.name().replace(", ", "-"), cell.seed, self.args.scale);
+        let name = format!(
+            "ladder-{}-{}-{:?}.json",
+            cell.world.name().replace(", ", "-"),
+            cell.seed,
+            self.args.scale
+        );
         let path = self.runs.join(name.to_lowercase());
         let kept = std::fs::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
         if let Some(ladder) = kept {
@@ -261,10 +270,18 @@ fn ladder_grid(ladders: &[Ladder]) -> Option<Grid> {
     for ladder in ladders {
         let base = ladder.tried.iter().find(|tried| tried.chosen).or(ladder.tried.first())?.base.clone();
         let own = || ladder.tried.iter().filter(|tried| tried.base == base);
-        let cell = |k: usize| own().find(|tried| tried.classes == k).map_or_else(|| "–".to_owned(), |tried| format!("{:.2}", tried.evidence));
+        let cell = |k: usize| {
+            own()
+                .find(|tried| tried.classes == k)
+                .map_or_else(|| "–".to_owned(), |tried| format!("{:.2}", tried.evidence))
+        };
         let mut row = vec![format!("{}, seed {}", ladder.data, ladder.seed)];
         row.extend((1..=most).map(cell));
-        row.push(own().find(|tried| tried.chosen).map_or_else(|| "–".to_owned(), |tried| tried.classes.to_string()));
+        row.push(
+            own()
+                .find(|tried| tried.chosen)
+                .map_or_else(|| "–".to_owned(), |tried| tried.classes.to_string()),
+        );
         rows.push(row);
     }
     Some(Grid { title: "-log likelihood of a held-out unit, by which K is chosen".to_owned(), rows })

@@ -33,8 +33,15 @@ pub enum Experiment {
 }
 
 impl Experiment {
-    pub const EACH: [Self; 7] =
-        [Self::Table1, Self::Ssim, Self::Pehe, Self::Classes, Self::Correlation, Self::Clustering, Self::Noise];
+    pub const EACH: [Self; 7] = [
+        Self::Table1,
+        Self::Ssim,
+        Self::Pehe,
+        Self::Classes,
+        Self::Correlation,
+        Self::Clustering,
+        Self::Noise,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -88,7 +95,10 @@ impl World {
     /// The six columns of table 1, in the paper's order.
     pub fn six() -> Vec<Self> {
         let kinds = [Kind::Oscillator, Kind::Digits, Kind::Cardio];
-        [Noise::Additive, Noise::NonAdditive].into_iter().flat_map(|noise| kinds.map(|kind| Self::new(kind, noise))).collect()
+        [Noise::Additive, Noise::NonAdditive]
+            .into_iter()
+            .flat_map(|noise| kinds.map(|kind| Self::new(kind, noise)))
+            .collect()
     }
 
     pub fn name(&self) -> String {
@@ -116,7 +126,8 @@ impl World {
             Kind::Cardio => Cardio { noise, sigma, ..Cardio::default() }.simulate(n, seed)?,
             Kind::Digits => {
                 let source = mnist.map_or(DigitSource::Drawn, DigitSource::Mnist);
-                Digits { noise, sigma, class_correlation: correlation, ..Digits::default() }.simulate(source, n, seed)?
+                Digits { noise, sigma, class_correlation: correlation, ..Digits::default() }
+                    .simulate(source, n, seed)?
             }
         })
     }
@@ -176,16 +187,21 @@ pub fn cells(experiment: Experiment, scale: Scale, seeds: usize) -> Vec<Cell> {
     let of = |noise: Noise, kind: Kind| move |world: &&World| (world.noise, world.kind) == (noise, kind);
     let some = |keep: &dyn Fn(&&World) -> bool| six.iter().filter(keep).copied().collect::<Vec<_>>();
     match experiment {
-        Experiment::Table1 | Experiment::Clustering | Experiment::All => each(&six, scale, seeds, &Method::ALL),
+        Experiment::Table1 | Experiment::Clustering | Experiment::All => {
+            each(&six, scale, seeds, &Method::ALL)
+        }
         Experiment::Ssim => each(&some(&|w| w.kind == Kind::Digits), scale, seeds, &Method::ALL),
         Experiment::Pehe => each(&some(&of(Noise::Additive, Kind::Cardio)), scale, seeds, &Method::ALL),
         Experiment::Classes => by_classes(&six, scale, seeds),
         Experiment::Correlation => {
-            let sweep = [0.0, 0.25, 0.5, 0.75, 1.0].map(|correlation| World { correlation, ..World::new(Kind::Digits, Noise::Additive) });
-            swept(&sweep, scale, seeds, &[Method::DeepIte, Method::Cfqp], |world| f64::from(world.correlation))
+            let sweep = [0.0, 0.25, 0.5, 0.75, 1.0]
+                .map(|correlation| World { correlation, ..World::new(Kind::Digits, Noise::Additive) });
+            swept(&sweep, scale, seeds, &[Method::DeepIte, Method::Cfqp], |world| {
+                f64::from(world.correlation)
+            })
         }
         Experiment::Noise => {
-            let sigmas = if scale == Scale::Smoke { vec![0.05] } else { vec![0.01, 0.03, 0.1, 0.3] };
+            let sigmas = if scale == Scale::Smoke { vec![0.05, 0.1] } else { vec![0.01, 0.03, 0.1, 0.3] };
             let sweep: Vec<World> = sigmas
                 .into_iter()
                 .map(|sigma| World { sigma: Some(sigma), ..World::new(Kind::Oscillator, Noise::Additive) })
@@ -213,7 +229,13 @@ fn each(worlds: &[World], scale: Scale, seeds: usize, methods: &[Method]) -> Vec
         .collect()
 }
 
-fn swept(worlds: &[World], scale: Scale, seeds: usize, methods: &[Method], at: impl Fn(&World) -> f64) -> Vec<Cell> {
+fn swept(
+    worlds: &[World],
+    scale: Scale,
+    seeds: usize,
+    methods: &[Method],
+    at: impl Fn(&World) -> f64,
+) -> Vec<Cell> {
     let cell = |cell: Cell| Cell { at: Some(at(&cell.world)), ..cell };
     each(worlds, scale, seeds.min(2), methods).into_iter().map(cell).collect()
 }
@@ -227,7 +249,12 @@ fn by_classes(worlds: &[World], scale: Scale, seeds: usize) -> Vec<Cell> {
     let cells = each(worlds, scale, seeds.min(if scale == Scale::Paper { 5 } else { 1 }), &[Method::Cfqp]);
     let by = |cell: Cell| {
         let most = most(&cell.world);
-        (1..=most).map(move |classes| Cell { classes, at: Some(classes as f64), ladder: classes == most, ..cell.clone() })
+        (1..=most).map(move |classes| Cell {
+            classes,
+            at: Some(classes as f64),
+            ladder: classes == most,
+            ..cell.clone()
+        })
     };
     cells.into_iter().flat_map(by).collect()
 }

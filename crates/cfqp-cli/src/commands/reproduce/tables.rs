@@ -40,7 +40,11 @@ pub fn grids(experiment: Experiment, outcomes: &[Outcome]) -> Vec<Grid> {
         measures(experiment).iter().map(|measure| grid(experiment, outcomes, measure)).collect();
     if experiment == Experiment::Table1 {
         grids.push(grid(experiment, outcomes, &("coverage of 90% intervals", |s| s.coverage)));
-        grids.push(grid(experiment, outcomes, &("seconds of fit and query", |s| Some(s.fit_seconds + s.query_seconds))));
+        grids.push(grid(
+            experiment,
+            outcomes,
+            &("seconds of fit and query", |s| Some(s.fit_seconds + s.query_seconds)),
+        ));
     }
     grids.retain(|grid| grid.rows.len() > 1);
     grids
@@ -62,21 +66,30 @@ pub fn columns(outcomes: &[Outcome]) -> Vec<(World, Option<f64>, String)> {
 }
 
 /// Mean and deviation over seeds of one cell.
-pub fn spread(outcomes: &[Outcome], method: Method, column: &(World, Option<f64>, String), of: fn(&Scores) -> Option<f64>) -> Option<Spread> {
-    let own = outcomes.iter().filter(|o| o.run.method == method && o.world.name() == column.0.name() && o.at == column.1);
+pub fn spread(
+    outcomes: &[Outcome],
+    method: Method,
+    column: &(World, Option<f64>, String),
+    of: fn(&Scores) -> Option<f64>,
+) -> Option<Spread> {
+    let own = outcomes
+        .iter()
+        .filter(|o| o.run.method == method && o.world.name() == column.0.name() && o.at == column.1);
     Spread::of(&own.filter_map(|o| o.run.scores.as_ref().and_then(of)).collect::<Vec<_>>())
 }
 
 fn grid(experiment: Experiment, outcomes: &[Outcome], (title, of): &Measure) -> Grid {
     let columns = columns(outcomes);
     let paper = |method: Method, world: &World| match *title {
-        "counterfactual mean squared error" | "structural similarity" | "the same without the root, as the paper prints it" => {
-            published::figure(experiment, method, world)
-        }
+        "counterfactual mean squared error"
+        | "structural similarity"
+        | "the same without the root, as the paper prints it" => published::figure(experiment, method, world),
         _ => None,
     };
-    let beside: Vec<bool> =
-        columns.iter().map(|(world, ..)| Method::ALL.iter().any(|&method| paper(method, world).is_some())).collect();
+    let beside: Vec<bool> = columns
+        .iter()
+        .map(|(world, ..)| Method::ALL.iter().any(|&method| paper(method, world).is_some()))
+        .collect();
     let mut heading = vec!["method".to_owned()];
     for ((_, _, title), beside) in columns.iter().zip(&beside) {
         heading.push(title.clone());
@@ -84,7 +97,8 @@ fn grid(experiment: Experiment, outcomes: &[Outcome], (title, of): &Measure) -> 
     }
     let mut rows = vec![heading];
     for method in Method::ALL {
-        let found: Vec<Option<Spread>> = columns.iter().map(|column| spread(outcomes, method, column, *of)).collect();
+        let found: Vec<Option<Spread>> =
+            columns.iter().map(|column| spread(outcomes, method, column, *of)).collect();
         if found.iter().all(Option::is_none) {
             continue;
         }
@@ -118,11 +132,15 @@ impl Grid {
     }
 
     pub fn latex(&self) -> String {
-        let escape = |cell: &String| cell.replace('%', r"\%").replace('_', r"\_").replace('±', r"$\pm$").replace('–', "--");
+        let escape = |cell: &String| {
+            cell.replace('%', r"\%").replace('_', r"\_").replace('±', r"$\pm$").replace('–', "--")
+        };
         let line = |row: &Vec<String>| row.iter().map(escape).collect::<Vec<_>>().join(" & ") + " \\\\\n";
         let columns = "r".repeat(self.rows[0].len() - 1);
         let body: String = self.rows[1..].iter().map(line).collect();
         let (title, head) = (escape(&self.title), line(&self.rows[0]));
-        format!("% {title}\n\\begin{{tabular}}{{l{columns}}}\n\\hline\n{head}\\hline\n{body}\\hline\n\\end{{tabular}}\n\n")
+        format!(
+            "% {title}\n\\begin{{tabular}}{{l{columns}}}\n\\hline\n{head}\\hline\n{body}\\hline\n\\end{{tabular}}\n\n"
+        )
     }
 }
