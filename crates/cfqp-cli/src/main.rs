@@ -21,10 +21,6 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-/// The system's allocator gives large buffers back after every training step and asks for them anew.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -33,6 +29,7 @@ fn main() -> ExitCode {
             usual(panic);
         }
     }));
+    resources::keep_memory();
     let cli = args::Cli::parse();
     let done = commands::run(&cli).and_then(|output| output.print(&cli.show).map(|()| output.failed));
     match done {

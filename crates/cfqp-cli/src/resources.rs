@@ -29,6 +29,17 @@ impl ResourceArgs {
     }
 }
 
+/// Have the allocator keep buffers for the next training step. By default it gives large ones back to the system and
+/// asks for them anew, and the page faults take as long as the group norms.
+pub fn keep_memory() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: both settings are plain numbers, and no other thread runs yet.
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, 32 << 20);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, 128 << 20);
+    }
+}
+
 /// The most memory this process has held, in megabytes of 2^20 bytes, where the system tells.
 pub fn peak_rss_mb() -> Option<f64> {
     #[cfg(unix)]
