@@ -14,6 +14,7 @@ mod flags;
 mod grid;
 mod model;
 mod query;
+mod report;
 mod select;
 mod shell;
 mod simulate;
@@ -39,6 +40,7 @@ pub enum Command {
     Query(query::QueryArgs),
     Effect(effect::EffectArgs),
     Curve(curve::CurveArgs),
+    Report(report::ReportArgs),
     Evaluate(evaluate::EvaluateArgs),
     Compare(compare::CompareArgs),
     Model(model::ModelArgs),
@@ -59,6 +61,7 @@ pub fn run(cli: &Cli) -> Result<Output> {
         Command::Query(args) => query::run(args, &cli.show),
         Command::Effect(args) => effect::run(args, &cli.show),
         Command::Curve(args) => curve::run(args, &cli.show),
+        Command::Report(args) => report::run(args, &cli.show),
         Command::Evaluate(args) => evaluate::run(args, &cli.show),
         Command::Compare(args) => compare::run(args, &cli.show),
         Command::Model(args) => model::run(args),
