@@ -5,11 +5,11 @@
 
 use std::fmt::Write as _;
 
-use super::text::{escape, short};
+use super::text::{cut, escape, short};
 
 const WIDTH: f64 = 440.0;
 const RIGHT: f64 = 14.0;
-const TOP: f64 = 30.0;
+const TOP: f64 = 38.0;
 const BOTTOM: f64 = 46.0;
 /// The width of a letter of the axes, about.
 const LETTER: f64 = 7.0;
@@ -62,9 +62,9 @@ pub struct Chart {
 impl Chart {
     /// An empty frame, with `x` to the right and `y` upwards.
     pub fn new(x: (f64, f64), y: (f64, f64), x_title: &str, y_title: &str) -> Self {
-        let height = 270.0;
+        let height = 280.0;
         let y = Scale::new(y, height - BOTTOM, TOP);
-        let labels = y.ticks(5.0);
+        let labels = y.ticks(6.0);
         let widest = labels.iter().map(|(_, text)| text.chars().count()).max().unwrap_or(1);
         let left = 14.0 + LETTER * widest as f64;
         let mut chart = Self::framed(Scale::new(x, left, WIDTH - RIGHT), y, height);
@@ -75,18 +75,18 @@ impl Chart {
             chart.label(left - 6.0, at + 4.0, "end", text);
         }
         chart.x_axis(x_title);
-        chart.label(4.0, 14.0, "start", &short(y_title));
+        chart.label(4.0, 14.0, "start", &cut(y_title, 52));
         chart
     }
 
     /// A frame with a named row for each of `names`.
     pub fn rows(x: (f64, f64), names: &[String], x_title: &str) -> Self {
-        let height = TOP - 16.0 + BOTTOM + 30.0 * names.len() as f64;
+        let height = TOP - 26.0 + BOTTOM + 30.0 * names.len() as f64;
         let names: Vec<String> = names.iter().map(|name| short(name)).collect();
         let widest = names.iter().map(|name| name.chars().count()).max().unwrap_or(1);
         let left = (16.0 + LETTER * widest as f64).min(200.0);
         // row i is at height i
-        let y = Scale::new((-0.5, names.len() as f64 - 0.5), TOP - 16.0, height - BOTTOM);
+        let y = Scale::new((-0.5, names.len() as f64 - 0.5), TOP - 26.0, height - BOTTOM);
         let mut chart = Self::framed(Scale::new(x, left, WIDTH - RIGHT), y, height);
         for (i, name) in names.iter().enumerate() {
             let at = chart.y.at(i as f64);
@@ -102,14 +102,14 @@ impl Chart {
 
     fn x_axis(&mut self, title: &str) {
         let floor = self.height - BOTTOM;
-        for (value, text) in self.x.ticks(5.0) {
+        for (value, text) in self.x.ticks(7.0) {
             let at = self.x.at(value);
             let _ = write!(self.body, "<path class=\"grid\" d=\"M{at:.1} {floor:.1}v4\"/>");
             self.label(at, floor + 18.0, "middle", &text);
         }
         let (from, to) = (self.x.from, self.x.to);
         let _ = write!(self.body, "<path class=\"axis\" d=\"M{from:.1} {floor:.1}H{to:.1}\"/>");
-        self.label(0.5 * (from + to), self.height - 8.0, "middle", &short(title));
+        self.label(0.5 * (from + to), self.height - 8.0, "middle", &cut(title, 52));
     }
 
     /// A text at a place of the drawing.
@@ -174,7 +174,13 @@ impl Chart {
         }
         let (top, floor) = (TOP, self.height - BOTTOM);
         let _ = write!(self.body, "<path class=\"rule\" d=\"M{at:.1} {top:.1}V{floor:.1}\"/>");
-        self.label(at, top - 4.0, "middle", word);
+        let anchor = match at {
+            at if at > WIDTH - 60.0 => "end",
+            at if at < self.x.from + 30.0 => "start",
+            _ => "middle",
+        };
+        let nudge = if anchor == "end" { RIGHT - 2.0 } else { 0.0 };
+        self.label(at + nudge, top - 4.0, anchor, word);
     }
 
     /// Where the pointer, between two values of x, brings up a text.

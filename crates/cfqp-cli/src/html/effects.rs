@@ -43,23 +43,23 @@ impl Page<'_> {
     fn flags(&self) -> String {
         let effects = &self.report.effects;
         let flags = [
-            (effects.off_support, "such a treatment was not seen near the unit (off_support)"),
-            (effects.ambiguous_class, "the class is not clear (ambiguous_class)"),
+            (effects.off_support, "because no unit like them got such a treatment (off_support)"),
+            (effects.ambiguous_class, "because their class is not clear (ambiguous_class)"),
             (
                 effects.starts_disagree,
-                "another solution fits as well and answers otherwise (starts_disagree)",
+                "because another solution fits as well and answers otherwise (starts_disagree)",
             ),
         ];
         let against: Vec<String> = flags
             .iter()
             .filter(|(units, _)| *units > 0)
-            .map(|(units, why)| format!("{}: {why}", count(*units)))
+            .map(|(units, why)| format!("{} {why}", count(*units)))
             .collect();
         let all = self.report.data.units;
         paragraph(&match against.is_empty() {
             true => format!("Nothing speaks against the answers for all {}.", counted(all, "unit")),
             false => format!(
-                "Nothing speaks against the answers for {} of {}. Flagged are {}.",
+                "Nothing speaks against the answers for {} of {}. Flagged: {}.",
                 count(effects.ok),
                 counted(all, "unit"),
                 against.join("; ")

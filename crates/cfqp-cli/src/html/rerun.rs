@@ -70,9 +70,17 @@ impl Page<'_> {
         ];
         if let Ok(serde_json::Value::Object(settings)) = serde_json::to_value(&model.config) {
             let plain = settings.into_iter().filter(|(_, value)| !value.is_object() && !value.is_null());
-            rows.extend(plain.map(|(name, value)| (name, value.to_string().replace('"', ""))));
+            rows.extend(plain.map(|(name, value)| (name, setting(&value))));
         }
         rows.into_iter().map(|(name, value)| vec![name, value]).collect()
+    }
+}
+
+/// A setting as people read it.
+fn setting(value: &serde_json::Value) -> String {
+    match value {
+        serde_json::Value::Array(list) if list.is_empty() => "by the base model".to_owned(),
+        value => value.to_string().replace('"', ""),
     }
 }
 

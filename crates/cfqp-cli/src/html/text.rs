@@ -25,10 +25,15 @@ pub fn escape(text: &str) -> String {
 
 /// A name that fits on an axis.
 pub fn short(name: &str) -> String {
-    if name.chars().count() <= 30 {
-        return name.to_owned();
+    cut(name, 30)
+}
+
+/// A text of so many letters at most.
+pub fn cut(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
     }
-    name.chars().take(29).chain(['…']).collect()
+    text.chars().take(most - 1).chain(['…']).collect()
 }
 
 /// A number to three digits; a dash where there is none.

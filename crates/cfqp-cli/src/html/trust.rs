@@ -6,8 +6,8 @@ use cfqp::{Grade, Verdict};
 
 use super::Page;
 use super::chart::{Chart, span};
-use super::text::{escape, figure, number, paragraph, section, table};
-use crate::table::{counted, percent};
+use super::text::{escape, figure, paragraph, section, table};
+use crate::table::{counted, percent, plain};
 
 impl Page<'_> {
     pub(super) fn trust(&self) -> String {
@@ -18,11 +18,11 @@ impl Page<'_> {
         for verdict in &self.report.verdicts {
             body += &self.verdict(verdict);
         }
-        body += "</div><div class=\"card\"><h3>What no data can check</h3><ul>\
+        body += "<div class=\"card\"><h3>What no data can check</h3><ul>\
                  <li>That no hidden cause drives both the treatment and the outcome, beside what was recorded. If treatments were \
                  given for reasons that are not in the data, the effects may be wrong however good the figures above are.</li>\
                  <li>How much of a unit's luck would have been the same under the other treatment (rho).</li>\
-                 <li>That future units will be like these.</li></ul></div>";
+                 <li>That future units will be like these.</li></ul></div></div>";
         section("trust", "Can I trust it?", &body)
     }
 
@@ -43,12 +43,9 @@ impl Page<'_> {
         if let Some(first) = sentence.get(..1).map(str::to_uppercase) {
             sentence.replace_range(..1, &first);
         }
-        let figure = format!(
-            "Figure {}; sound from {}, failed below {}.",
-            number(verdict.figure),
-            number(verdict.limits.0),
-            number(verdict.limits.1)
-        );
+        let three = |value: f64| plain((1000.0 * value).round() / 1000.0);
+        let (sound, failed) = (three(verdict.limits.0), three(verdict.limits.1));
+        let figure = format!("Figure: {}; sound from {sound}, failed below {failed}.", three(verdict.figure));
         format!(
             "<div class=\"card\" data-verdict=\"{name}\"><h3><span class=\"badge {class}\">{word}</span>{question}</h3><p>{sentence}. \
              <span class=\"soft\">{figure}</span></p>{plot}</div>",

@@ -4,7 +4,7 @@ use cfqp::{Form, UnitCurve, UnitSummary};
 
 use super::Page;
 use super::chart::{Chart, span};
-use super::text::{dose, escape, figure, number, paragraph, section, short, table};
+use super::text::{colour, dose, escape, figure, number, paragraph, section, short, table};
 use crate::table::plain;
 
 /// Points of a series that feel the pointer and stand in its table, at most about.
@@ -17,7 +17,7 @@ impl Page<'_> {
         let units = &self.report.units;
         let intro = paragraph(&format!(
             "What single units showed, and what they would have shown under the low or the high treatment, whichever is farther \
-             from what they got; with intervals at level {}. Colour stands for what would have been, black or white for what was.",
+             from what they got; with intervals at level {}. The colour of a class stands for what would have been, black (or white) for what was.",
             plain(self.report.question.ask.level)
         ));
         let cards: String = units.iter().map(|unit| self.unit(unit)).collect();
@@ -74,7 +74,7 @@ impl Page<'_> {
                 figures += &self.lines(unit, &outcome.name, own, before, "time since the treatment");
             }
         }
-        format!("{}<div class=\"grid2\">{figures}</div>", KEY)
+        format!("{}<div class=\"grid2\">{figures}</div>", key(unit))
     }
 
     fn is_drawn(&self, outcome: &str) -> bool {
@@ -111,6 +111,7 @@ impl Page<'_> {
         x_title: &str,
     ) -> String {
         let x_title = if before.is_empty() && x_title.starts_with("time") { "step" } else { x_title };
+        let would = hue(unit);
         let factual = |i: usize| unit.factual[own.start + i].map_or(f64::NAN, f64::from);
         let of = |values: &[f32], i: usize| f64::from(values[own.start + i]);
         let n = own.len();
@@ -124,9 +125,9 @@ impl Page<'_> {
             chart.rule(0.0, "treatment");
         }
         chart.line("faint", before.into_iter());
-        chart.band("accent", &band);
+        chart.band(&would, &band);
         chart.line("ink", (0..n).map(|i| (self.time(i), factual(i))));
-        chart.line("accent", (0..n).map(|i| (self.time(i), of(&unit.answer, i))));
+        chart.line(&would, (0..n).map(|i| (self.time(i), of(&unit.answer, i))));
         let mut rows = Vec::new();
         let step = n.div_ceil(POINTS);
         let half = 0.5 * (self.time(step) - self.time(0));
@@ -141,7 +142,9 @@ impl Page<'_> {
         let drawing =
             chart.finish(&format!("{name} of unit {}: factual and counterfactual with its band", unit.id));
         let head = ["at", "showed", "would have shown", "lower", "upper"];
-        figure(&drawing, &short(name), &table(&head, &rows))
+        let to = dose(&self.report.question.treatments, &unit.to);
+        let caption = format!("{}: what was, and what would have been under {to}.", short(name));
+        figure(&drawing, &caption, &table(&head, &rows))
     }
 
     /// Single values as dots with intervals, each on its own scale.
@@ -151,13 +154,14 @@ impl Page<'_> {
         for (o, outcome) in outcomes.iter().enumerate().filter(|(_, outcome)| self.is_drawn(&outcome.name)) {
             let was = unit.factual[o].map_or(f64::NAN, f64::from);
             let [would, low, high] = [unit.answer[o], unit.lower[o], unit.upper[o]].map(f64::from);
-            let [least, _, most] = outcome.range;
             let names = ["showed", "would have shown"].map(str::to_owned);
-            let mut chart =
-                Chart::rows(span([least, most, low, high, was].into_iter()), &names, &outcome.name);
-            chart.dot("dot ink", was, 0.0, 6.0);
-            chart.line("accent", [(low, 1.0), (high, 1.0)].into_iter());
-            chart.dot("dot accent", would, 1.0, 6.0);
+            // wide enough for the interval to be seen, and no wider
+            let (least, most) = span([low, high, was].into_iter());
+            let margin = 0.1 * (most - least);
+            let mut chart = Chart::rows((least - margin, most + margin), &names, &outcome.name);
+            chart.dot("dot ink", was, 0.0, 5.0);
+            chart.bar(&format!("pale {}", hue(unit)), (low, 0.75), (high, 1.25));
+            chart.dot(&format!("dot {}", hue(unit)), would, 1.0, 5.0);
             let [was, would, low, high] = [was, would, low, high].map(number);
             chart.hit_row(0, &format!("showed {was}"));
             chart.hit_row(1, &format!("would have shown {would} ({low} to {high})"));
@@ -180,11 +184,11 @@ impl Page<'_> {
             ),
             false => String::new(),
         };
-        format!("{KEY}<div class=\"grid2\">{profile}{figures}</div>")
+        format!("{}<div class=\"grid2\">{profile}{figures}</div>", key(unit))
     }
 
     fn unit_curve(&self, unit: &UnitSummary, curve: &UnitCurve) -> String {
-        let axis = self.dose_axis();
+        let (axis, would) = (self.dose_axis(), hue(unit));
         let mut chart = Chart::new(
             axis.ends(),
             span(curve.lower.iter().chain(&curve.upper).copied()),
@@ -194,8 +198,8 @@ impl Page<'_> {
         let ends = curve.lower.iter().zip(&curve.upper);
         let band: Vec<(f64, f64, f64)> =
             axis.places.iter().zip(ends).map(|(x, (low, high))| (*x, *low, *high)).collect();
-        chart.band("accent", &band);
-        chart.line("accent", axis.places.iter().copied().zip(curve.mean.iter().copied()));
+        chart.band(&would, &band);
+        chart.line(&would, axis.places.iter().copied().zip(curve.mean.iter().copied()));
         if let ([t], [_]) = (&unit.t[..], &self.report.question.treatments[..]) {
             chart.rule(f64::from(*t), "got");
         }
@@ -212,9 +216,19 @@ impl Page<'_> {
     }
 }
 
+/// The colour of a unit's answers: that of its class.
+fn hue(unit: &UnitSummary) -> String {
+    format!("k{}", colour(unit.class))
+}
+
 /// What the colours of a unit's drawings mean.
-const KEY: &str = "<p class=\"legend\"><span class=\"ink\"><i></i>showed</span>\
-                   <span class=\"accent\"><i></i>would have shown, with its band</span></p>";
+fn key(unit: &UnitSummary) -> String {
+    format!(
+        "<p class=\"legend\"><span class=\"ink\"><i></i>showed</span>\
+         <span class=\"{}\"><i></i>would have shown, with its band</span></p>",
+        hue(unit)
+    )
+}
 
 /// What a flag means for whoever relies on the answer.
 fn meaning(flag: &str) -> String {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::{cfqp, text};
 
-const COMMANDS: [&str; 20] = [
+const COMMANDS: [&str; 21] = [
     "",
     "demo",
     "simulate",
@@ -18,6 +18,7 @@ const COMMANDS: [&str; 20] = [
     "query",
     "effect",
     "curve",
+    "report",
     "evaluate",
     "compare",
     "model",
