@@ -12,6 +12,7 @@ mod evaluate;
 mod fit;
 mod flags;
 mod grid;
+mod markdown;
 mod model;
 mod query;
 mod report;
