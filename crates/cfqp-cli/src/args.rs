@@ -14,6 +14,7 @@ Examples:
   cfqp diagnose model.cfqp patients.csv      can I trust it?
   cfqp effect model.cfqp patients.csv --from 0.5 --to 0.8
   cfqp query model.cfqp patients.csv --treatment 0.8 --out answers.parquet
+  cfqp report model.cfqp patients.csv --out report.html
 
 Exit codes: 0 done, 1 a check failed, 2 error, 130 interrupted.";
 

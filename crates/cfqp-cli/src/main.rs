@@ -5,6 +5,7 @@ mod columns;
 mod commands;
 mod error;
 mod files;
+mod html;
 mod interrupt;
 mod load;
 mod output;

@@ -32,7 +32,7 @@
 //! | base models | [`Network`]: linear, multilayer perceptron, U-Net, transformer, on Burn |
 //! | fitting | [`fit`] by [`FitConfig`]: starts, EM, choice of base model and K, ensemble, calibration; [`Fitted`] |
 //! | asking | [`Fitted::query`], [`Fitted::effect`], [`Fitted::curve`] with an [`Ask`]; [`Answers`]; [`Tabulation`] |
-//! | trusting | [`Fitted::judge`]: a [`Verdict`] for each assumption |
+//! | trusting | [`Fitted::judge`]: a [`Verdict`] for each assumption; [`Report`]: all that there is to say |
 //! | rivals | [`Method`]: other ways to answer, all behind [`Counterfactual`] |
 //! | judging | [`evaluate`], [`Comparison`] and the measures, where the truth is known |
 
@@ -78,6 +78,9 @@ pub use models::{
 };
 pub use nn::*;
 pub use query::{
-    Answers, Ask, Asked, AverageEffect, Averages, Diagnosis, Grade, Tabulation, Verdict, repeat_over,
+    Answers, Ask, Asked, AverageEffect, Averages, ClassSummary, CovariateMeans, Curve, Curves, Diagnosis,
+    Evidence, Glance, Grade, Histogram, ModelSummary, OutcomeCurves, OutcomeEffects, OutcomeGlance, Report,
+    ReportEffects, ReportQuestion, ReportSpec, Tabulation, TreatmentGlance, UnitCurve, UnitSummary, Verdict,
+    repeat_over,
 };
 pub use rng::{Rng, stream};

@@ -210,7 +210,7 @@ pub fn run(args: &FitArgs, show: &Show) -> Result<Output> {
     let next = match fitted.layout() {
         None => format!("next: cfqp query {model} {file} --treatment T --out answers.npz\n"),
         Some(_) => format!(
-            "next: cfqp diagnose {model} {file}\n      cfqp query {model} {file} --treatment T --out answers.csv\n"
+            "next: cfqp diagnose {model} {file}\n      cfqp query {model} {file} --treatment T --out answers.csv\n      cfqp report {model} {file} --out report.html\n"
         ),
     };
     let text = format!("{}wrote {model} in {seconds:.1} s\n{next}", summary(&fitted));

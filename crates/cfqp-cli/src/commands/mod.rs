@@ -12,9 +12,11 @@ mod evaluate;
 mod fit;
 mod flags;
 mod grid;
+mod markdown;
 mod model;
 mod query;
 mod reproduce;
+mod report;
 mod select;
 mod shell;
 mod simulate;
@@ -40,6 +42,7 @@ pub enum Command {
     Query(query::QueryArgs),
     Effect(effect::EffectArgs),
     Curve(curve::CurveArgs),
+    Report(report::ReportArgs),
     Evaluate(evaluate::EvaluateArgs),
     Compare(compare::CompareArgs),
     Reproduce(reproduce::ReproduceArgs),
@@ -61,6 +64,7 @@ pub fn run(cli: &Cli) -> Result<Output> {
         Command::Query(args) => query::run(args, &cli.show),
         Command::Effect(args) => effect::run(args, &cli.show),
         Command::Curve(args) => curve::run(args, &cli.show),
+        Command::Report(args) => report::run(args, &cli.show),
         Command::Evaluate(args) => evaluate::run(args, &cli.show),
         Command::Compare(args) => compare::run(args, &cli.show),
         Command::Reproduce(args) => reproduce::run(args, &cli.show),

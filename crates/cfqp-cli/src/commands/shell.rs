@@ -6,6 +6,7 @@ use clap::{Args, CommandFactory as _};
 use clap_complete::Shell;
 use serde::Serialize;
 
+use super::markdown;
 use crate::args::Cli;
 use crate::error::{Failure, Result};
 use crate::output::Output;
@@ -35,11 +36,15 @@ pub fn completions(args: &CompletionsArgs) -> Result<Output> {
 #[command(after_help = "\
 Examples:
   cfqp man --out ~/.local/share/man/man1
-  cfqp man --out pages && man pages/cfqp-fit.1")]
+  cfqp man --out pages && man pages/cfqp-fit.1
+  cfqp man --format markdown --out docs/commands")]
 pub struct ManArgs {
     /// The folder for the pages; pages that are there are replaced
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
+    /// What the pages are written in: roff for `man`, or Markdown
+    #[arg(long, default_value = "roff", value_parser = ["roff", "markdown"])]
+    format: String,
 }
 
 #[derive(Serialize)]
@@ -53,6 +58,11 @@ pub fn man(args: &ManArgs) -> Result<Output> {
         return Err(Failure::new(format!("{}: it is a file", args.out.display()), "give --out a folder"));
     }
     std::fs::create_dir_all(&args.out).map_err(|error| Failure::io(&args.out, error))?;
+    if args.format == "markdown" {
+        let pages = markdown::write(Cli::command(), &args.out)?;
+        let text = format!("wrote {} to {}\n", counted(pages, "page"), shell(&args.out));
+        return Output::new(text, &Report { out: &args.out, pages });
+    }
     clap_mangen::generate_to(Cli::command().disable_help_subcommand(true), &args.out)
         .map_err(|error| Failure::io(&args.out, error))?;
     let entries = std::fs::read_dir(&args.out).map_err(|error| Failure::io(&args.out, error))?;

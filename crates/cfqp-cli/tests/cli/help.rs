@@ -18,6 +18,7 @@ const COMMANDS: [&str; 21] = [
     "query",
     "effect",
     "curve",
+    "report",
     "evaluate",
     "compare",
     "reproduce",
@@ -53,4 +54,20 @@ fn without_a_command_help_is_an_error() {
         text(&cfqp(folder.path(), &["--version"]).stdout),
         format!("cfqp {}\n", env!("CARGO_PKG_VERSION"))
     );
+}
+
+#[test]
+fn the_pages_of_the_commands_are_those_of_their_help() {
+    let folder = tempfile::tempdir().unwrap();
+    assert!(cfqp(folder.path(), &["man", "--format", "markdown", "--out", "."]).status.success());
+    let kept = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/commands");
+    let how = "run: cfqp man --format markdown --out docs/commands";
+    let names = |folder: &std::path::Path| {
+        crate::listing(folder).into_iter().map(|(name, _)| name).collect::<Vec<_>>()
+    };
+    assert_eq!(names(folder.path()), names(&kept), "{how}");
+    for name in names(&kept) {
+        let read = |folder: &std::path::Path| std::fs::read_to_string(folder.join(&name)).unwrap();
+        assert!(read(folder.path()) == read(&kept), "docs/commands/{name} is out of date; {how}");
+    }
 }

@@ -4,6 +4,8 @@ mod bad_input;
 mod bad_tables;
 mod help;
 mod interrupted;
+mod killed;
+mod report;
 mod tables;
 mod whole;
 

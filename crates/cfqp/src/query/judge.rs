@@ -182,7 +182,7 @@ fn share(yes: impl Iterator<Item = bool>) -> f64 {
 }
 
 /// The treatment below which a share of units lie, in every dimension.
-fn quantiles(t: &Units, share: f64) -> Result<Units> {
+pub(super) fn quantiles(t: &Units, share: f64) -> Result<Units> {
     let at = |j: usize| {
         let mut values: Vec<f32> = (0..t.len()).map(|i| t.row(i)[j]).collect();
         values.sort_by(f32::total_cmp);
@@ -192,7 +192,7 @@ fn quantiles(t: &Units, share: f64) -> Result<Units> {
 }
 
 /// The share of observed elements inside their interval.
-fn held(y: &Units, lower: &Units, upper: &Units) -> Result<f64> {
+pub(super) fn held(y: &Units, lower: &Units, upper: &Units) -> Result<f64> {
     let Some(mask) = y.mask() else { return Ok(coverage(y, lower, upper)?.share) };
     let inside = |i: usize| (lower.values()[i]..=upper.values()[i]).contains(&y.values()[i]);
     Ok(share((0..mask.len()).filter(|&i| mask[i]).map(inside)))

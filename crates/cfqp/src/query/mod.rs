@@ -18,12 +18,18 @@ mod answer;
 mod average;
 mod interval;
 mod judge;
+mod report;
 mod tabulate;
 mod told;
 
 pub use answer::{Answers, Ask, Diagnosis};
 pub use average::{AverageEffect, Averages};
 pub use judge::{Grade, Verdict};
+pub use report::{
+    ClassSummary, CovariateMeans, Curve, Curves, Effects as ReportEffects, Evidence, Glance, Histogram,
+    ModelSummary, OutcomeCurves, OutcomeEffects, OutcomeGlance, Report, ReportQuestion, ReportSpec,
+    TreatmentGlance, UnitCurve, UnitSummary,
+};
 pub use tabulate::{Asked, Tabulation, repeat_over};
 pub(crate) use told::Answering;
 

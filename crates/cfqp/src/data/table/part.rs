@@ -76,6 +76,20 @@ pub struct Part {
 }
 
 impl Part {
+    /// The units of all `parts`, at least one, which must have the same shapes.
+    pub fn concat(parts: Vec<Self>) -> Result<Self> {
+        let data = Dataset::concat(&parts.iter().map(|part| &part.data).collect::<Vec<_>>())?;
+        let moments = parts.iter().map(|part| part.moments.clone()).collect::<Option<Vec<_>>>();
+        let mut ids: Option<Ids> = None;
+        for part in parts {
+            match &mut ids {
+                Some(ids) => ids.extend(part.ids),
+                None => ids = Some(part.ids),
+            }
+        }
+        Ok(Self { data, ids: ids.unwrap_or(Ids::Rows(Vec::new())), moments: moments.map(|m| m.concat()) })
+    }
+
     /// The units at `positions`, at least one.
     pub fn pick(&self, positions: &[usize]) -> Result<Self> {
         let moments = self.moments.as_ref().map(|moments| positions.iter().map(|&i| moments[i]).collect());

@@ -1,0 +1,224 @@
+//! The report: one page that is whole, fetches nothing and trusts no name.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::tables::wide_csv;
+use crate::{cfqp, listing, succeed, text};
+
+const FIT: &str = "--base linear --init kmeans --members 2 --seed 3";
+const SECTIONS: [&str; 8] = ["asked", "data", "trust", "classes", "curves", "effects", "units", "rerun"];
+
+fn page(folder: &Path, line: &str) -> String {
+    succeed(folder, &format!("report {line} --out report.html --force"));
+    let page = std::fs::read_to_string(folder.join("report.html")).unwrap();
+    check(&page);
+    page
+}
+
+/// Tags are closed in order, nothing comes from elsewhere, every part is there.
+fn check(page: &str) {
+    let page_without_code = without(without(page.to_owned(), "style"), "script");
+    let mut open: Vec<String> = Vec::new();
+    let mut rest = page_without_code.strip_prefix("<!DOCTYPE html>").unwrap();
+    while let Some(at) = rest.find('<') {
+        assert!(!rest[..at].contains('>'), "a bare > in {}", &rest[..at]);
+        let end = end_of_tag(&rest[at..]);
+        let tag = &rest[at + 1..at + end];
+        rest = &rest[at + end + 1..];
+        let name = |tag: &str| tag.split([' ', '\n']).next().unwrap().to_owned();
+        if let Some(closed) = tag.strip_prefix('/') {
+            assert_eq!(open.pop().as_deref(), Some(closed), "{open:?}");
+        } else if !tag.ends_with('/') {
+            open.push(name(tag));
+        }
+    }
+    assert!(open.is_empty(), "not closed: {open:?}");
+    for other in ["http://", "https://", "src=\"//", "@import", "url("] {
+        assert!(!page.contains(other), "the page fetches something: {other}");
+    }
+    for id in SECTIONS {
+        assert!(page.contains(&format!("<section id=\"{id}\"")), "{id}");
+    }
+    assert_eq!(page.matches("data-verdict=").count(), 5);
+    // every drawing can be read by those who cannot see it
+    assert_eq!(page.matches("<svg").count(), page.matches("<svg role=\"img\" aria-label=\"").count());
+    assert_eq!(page.matches("<img").count(), page.matches("<img alt=\"").count());
+    assert!(!page.contains("NaN") && !page.contains("inf "), "a number that is none");
+}
+
+/// Where a tag that begins at 0 ends; a > within quotes does not count.
+fn end_of_tag(text: &str) -> usize {
+    let mut quoted = false;
+    for (i, c) in text.char_indices() {
+        match c {
+            '"' => quoted = !quoted,
+            '>' if !quoted => return i,
+            _ => {}
+        }
+    }
+    panic!("a tag without an end: {}", &text[..80.min(text.len())]);
+}
+
+fn without(page: String, element: &str) -> String {
+    let (begin, end) = (format!("<{element}>"), format!("</{element}>"));
+    assert_eq!((page.matches(&begin).count(), page.matches(&end).count()), (1, 1), "one {element}");
+    let (from, to) = (page.find(&begin).unwrap(), page.find(&end).unwrap() + end.len());
+    page[..from].to_owned() + &page[to..]
+}
+
+#[test]
+fn hostile_names_are_shown_not_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let csv = wide_csv(90)
+        .replacen(
+            "age,ward,dose,outcome",
+            "<script>alert(1)</script>,ward,\"d\"\"><img src=x>\",'&y</style>",
+            1,
+        )
+        .replace("u7,", "<b onclick='x'>u7,")
+        .replace("south", "</script>south");
+    std::fs::write(folder.join("a&b.csv"), csv).unwrap();
+    let fit = "fit a&b.csv --id id --x <script>alert(1)</script>,ward --t d\"><img_src=x> --y '&y</style>";
+    let fit: Vec<String> = fit.split_whitespace().map(|word| word.replace("img_src", "img src")).collect();
+    let mut args: Vec<&str> = fit.iter().map(String::as_str).collect();
+    args.extend(FIT.split_whitespace().chain(["--classes", "2", "--out", "m.cfqp", "-q"]));
+    let fitted = cfqp(folder, &args);
+    assert!(fitted.status.success(), "{}", text(&fitted.stderr));
+    let page = page(folder, "m.cfqp a&b.csv");
+    assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;") && !page.contains("<script>alert"));
+    assert!(page.contains("d&quot;&gt;&lt;img src=x&gt;") && !page.contains("<img src=x"));
+    assert!(page.contains("&#39;&amp;y&lt;/style&gt;"));
+    let chosen =
+        cfqp(folder, &["report", "m.cfqp", "a&b.csv", "--out", "b.html", "--units", "<b onclick='x'>u7,u3"]);
+    assert!(chosen.status.success(), "{}", text(&chosen.stderr));
+    let chosen = std::fs::read_to_string(folder.join("b.html")).unwrap();
+    check(&chosen);
+    assert!(chosen.contains("Unit &lt;b onclick=&#39;x&#39;&gt;u7 ") && chosen.contains("Unit u3 "));
+}
+
+#[test]
+fn tables_series_and_images_have_a_page_and_its_numbers() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    succeed(folder, "simulate cardio --n 120 --seed 2 --format csv-long --out a.csv");
+    let long = "--id patient --time second --series pa,pv --t dose --treated-at 20";
+    succeed(folder, &format!("fit a.csv {long} --classes 2 {FIT} --out a.cfqp -q"));
+    let series = page(folder, "a.cfqp a.csv");
+    assert!(series.contains("time since the treatment") && series.contains("mean pa before"));
+    // the same command gives the same page
+    assert!(series == page(folder, "a.cfqp a.csv"));
+    let told: Value = serde_json::from_str(&succeed(
+        folder,
+        "report a.cfqp a.csv --out j.html --units 7,3 --from 0.5 --to 0.8 --json",
+    ))
+    .unwrap();
+    assert_eq!((&told["units_in_file"], &told["question"]["to"][0]), (&120.into(), &0.8.into()));
+    assert_eq!((&told["units"][0]["id"], told["units"].as_array().unwrap().len()), (&"7".into(), 2));
+    assert_eq!(
+        (told["classes"].as_array().unwrap().len(), told["curves"]["grid"].as_array().unwrap().len()),
+        (2, 13)
+    );
+
+    // one class, arrays
+    succeed(folder, "simulate oscillator --single-class --n 150 --out b.npz");
+    succeed(folder, &format!("fit b.npz --classes 1 {FIT} --out b.cfqp -q"));
+    assert!(page(folder, "b.cfqp b.npz").contains("all units respond by the same rule"));
+
+    // images as pictures
+    let image = |i: usize| (0..36).map(move |j| ((i * 7 + j * 3) % 11) as f32 / 11.0);
+    let x: Vec<f32> = (0..60).flat_map(image).collect();
+    let t: Vec<f32> = (0..60).map(|i| (i * 13 % 31) as f32 / 31.0).collect();
+    let y: Vec<f32> = x.iter().enumerate().map(|(i, x)| x * (1.0 + t[i / 36])).collect();
+    let units =
+        |shape: &[usize], values: Vec<f32>| cfqp::Units::new("image", shape.to_vec(), values).unwrap();
+    let (x, t, y) = (units(&[1, 6, 6], x), units(&[1], t), units(&[1, 6, 6], y));
+    let arrays = [("x", &x), ("t", &t), ("y", &y)].map(|(name, units)| (name, cfqp::NpzArray::units(units)));
+    cfqp::write_npz(&folder.join("c.npz"), &arrays).unwrap();
+    succeed(folder, &format!("fit c.npz --classes 1 {FIT} --out c.cfqp -q"));
+    let images = page(folder, "c.cfqp c.npz");
+    assert_eq!(images.matches("<img alt=\"Unit ").count(), 2 * 5);
+    assert!(images.contains("src=\"data:image/png;base64,iVBORw0KGgo"));
+}
+
+#[test]
+fn a_report_that_cannot_be_made_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    std::fs::write(folder.join("a.csv"), wide_csv(60)).unwrap();
+    succeed(
+        folder,
+        &format!("fit a.csv --id id --x age --t dose --y outcome --classes 2 {FIT} --out m.cfqp -q"),
+    );
+    let before = listing(folder);
+    let fail = |args: &[&str]| {
+        let output = cfqp(folder, &[&["report", "m.cfqp", "a.csv", "--out", "r.html"], args].concat());
+        assert_eq!((output.status.code(), listing(folder) == before), (Some(2), true));
+        text(&output.stderr)
+    };
+    let missing = fail(&["--units", "u3,nobody"]);
+    assert!(missing.starts_with("error: a.csv: there is no unit `nobody`"), "{missing}");
+    assert!(fail(&["--from", "0.1,0.2"]).contains("hint: "));
+    assert!(fail(&["--level", "2"]).contains("level"));
+    std::fs::write(folder.join("r.html"), "mine").unwrap();
+    let kept = cfqp(folder, &["report", "m.cfqp", "a.csv", "--out", "r.html"]);
+    assert!(text(&kept.stderr).contains("the file exists"));
+}
+
+/// A browser, where there is one.
+fn chromium() -> Option<PathBuf> {
+    let paths = std::env::var_os("PATH")?;
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    std::env::split_paths(&paths)
+        .flat_map(|path| names.map(|name| path.join(name)))
+        .find(|path| path.is_file())
+}
+
+#[test]
+fn a_browser_opens_the_page_without_complaint() {
+    let Some(chromium) = chromium() else {
+        eprintln!("skipped: there is no chromium to open the page with");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    std::fs::write(folder.join("a.csv"), wide_csv(60)).unwrap();
+    succeed(
+        folder,
+        &format!("fit a.csv --id id --x age --t dose --y outcome --classes 2 {FIT} --out m.cfqp -q"),
+    );
+    page(folder, "m.cfqp a.csv");
+    let file = |name: &str| std::fs::File::create(folder.join(name)).unwrap();
+    let flags = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking \
+                 --disable-component-update --disable-sync --enable-logging=stderr --dump-dom";
+    let mut browser = Command::new(chromium)
+        .args(flags.split_whitespace())
+        .arg(format!("--user-data-dir={}", folder.join("profile").display()))
+        .arg(format!("file://{}", folder.join("report.html").display()))
+        .stdout(Stdio::from(file("dom")))
+        .stderr(Stdio::from(file("log")))
+        .spawn()
+        .unwrap();
+    let start = Instant::now();
+    while browser.try_wait().unwrap().is_none() {
+        if start.elapsed() > Duration::from_secs(60) {
+            browser.kill().unwrap();
+            browser.wait().unwrap();
+            eprintln!("skipped: the browser did not come to an end in a minute");
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let read = |name: &str| String::from_utf8_lossy(&std::fs::read(folder.join(name)).unwrap()).into_owned();
+    let (dom, log) = (read("dom"), read("log"));
+    if dom.is_empty() {
+        eprintln!("skipped: the browser does not start here: {log}");
+        return;
+    }
+    assert!(dom.contains("<option value=\"all\">"), "the script chooses units");
+    assert!(!log.contains("CONSOLE"), "{log}");
+}
