@@ -13,6 +13,7 @@ impl Page<'_> {
         let report = self.report;
         let mut lines: Vec<String> =
             report.effects.outcomes.iter().take(3).map(|o| self.effect_line(&o.name)).collect();
+        lines.dedup();
         lines.push(match report.classes.len() {
             1 => "The data support one class of units: all respond by the same rule.".to_owned(),
             k => format!("The data hold {k} hidden classes of units that respond differently; see below who is in them."),
@@ -36,6 +37,12 @@ impl Page<'_> {
         let Some(all) = effects.averages.iter().find(|a| a.outcome == outcome && a.group == "all") else {
             return String::new();
         };
+        if question.from == question.to {
+            let both = dose(&question.treatments, &question.from);
+            return format!(
+                "The low and the high treatment are the same ({both}): name two by --from and --to."
+            );
+        }
         let direction = match () {
             () if all.lower > 0.0 => "raise",
             () if all.upper < 0.0 => "lower",
