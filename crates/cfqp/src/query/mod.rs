@@ -7,6 +7,7 @@
 //! m_k(x, t') + rho s_k(t') u_k,   variance (1 - rho^2) s_k(t')^2 + the members' own uncertainty
 //! ```
 //!
+//! (the residual is not all noise: `abduct.rs` says how the model's own error is told from it),
 //! and over classes the mixture of these by the posterior. rho says how much of the noise is the same in both
 //! worlds: 1 is "everything else being equal", 0 draws it anew.
 //!
