@@ -24,6 +24,11 @@ impl Failure {
         Self { message: message.into(), causes: Vec::new(), hint: Some(hint.into()), code: 2 }
     }
 
+    /// Something that cannot happen did.
+    pub fn defect(error: &dyn std::fmt::Display) -> Self {
+        Self::new(error.to_string(), "this is a defect of cfqp: please report it")
+    }
+
     /// The user stopped it.
     pub fn interrupted(hint: impl Into<String>) -> Self {
         Self { code: 130, ..Self::new("interrupted", hint) }

@@ -54,9 +54,14 @@ pub fn check_table(path: &Path) -> Result<()> {
 
 /// Write a text, whole or not at all.
 pub fn write_text(path: &Path, text: &str) -> Result<()> {
+    write_bytes(path, text.as_bytes())
+}
+
+/// Write bytes, whole or not at all.
+pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<()> {
     cfqp::write_atomically(path, |file| {
         let io = |source| cfqp::Error::Io { path: path.to_owned(), source };
-        std::io::Write::write_all(file, text.as_bytes()).map_err(io)
+        std::io::Write::write_all(file, bytes).map_err(io)
     })?;
     Ok(())
 }

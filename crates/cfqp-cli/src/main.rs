@@ -11,6 +11,7 @@ mod load;
 mod output;
 mod picture;
 mod plot;
+mod png;
 mod progress;
 mod report;
 mod resources;

@@ -17,11 +17,16 @@ pub struct Output {
     pub failed: bool,
 }
 
+/// As a file holds it.
+pub fn pretty(value: &impl Serialize) -> Result<String> {
+    let json = serde_json::to_string_pretty(value).map_err(|error| Failure::defect(&error))?;
+    Ok(json + "\n")
+}
+
 impl Output {
     /// `text` has its line ends; `json` becomes one line.
     pub fn new(text: String, json: &impl Serialize) -> Result<Self> {
-        let json = serde_json::to_string(json)
-            .map_err(|error| Failure::new(error.to_string(), "this is a defect of cfqp: please report it"))?;
+        let json = serde_json::to_string(json).map_err(|error| Failure::defect(&error))?;
         Ok(Self { text, json: json + "\n", failed: false })
     }
 

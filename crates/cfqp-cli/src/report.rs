@@ -49,9 +49,14 @@ impl Cells {
             let failed =
                 if summary.failed > 0 { format!(" ({} failed)", summary.failed) } else { String::new() };
             let mut row = vec![format!("{}{failed}", summary.method.name())];
-            row.extend(columns.iter().map(|(name, _, write)| cell(find(summary, name), *write)));
+            row.extend(columns.iter().map(|(name, _, write)| spread_cell(find(summary, name), *write)));
             rows.push(row);
         }
+        Self { rows }
+    }
+
+    /// Rows of cells, the first with the headings.
+    pub fn of(rows: Vec<Vec<String>>) -> Self {
         Self { rows }
     }
 
@@ -70,7 +75,7 @@ impl Cells {
     pub fn latex(&self) -> String {
         let escape = |cell: &String| {
             let cell = cell.replace('^', r"\textasciicircum{}").replace('%', r"\%").replace('_', r"\_");
-            cell.replace(" ± ", r" $\pm$ ")
+            cell.replace('±', r"$\pm$").replace('–', "--")
         };
         let line = |row: &Vec<String>| row.iter().map(escape).collect::<Vec<_>>().join(" & ") + " \\\\\n";
         let columns = "r".repeat(self.rows[0].len() - 1);
@@ -84,7 +89,8 @@ fn find(summary: &Summary, name: &str) -> Option<Spread> {
     summary.measures.iter().find(|(own, _)| *own == name).and_then(|(_, spread)| *spread)
 }
 
-fn cell(spread: Option<Spread>, write: fn(f64) -> String) -> String {
+/// Mean ± deviation; a dash where there is nothing.
+pub fn spread_cell(spread: Option<Spread>, write: fn(f64) -> String) -> String {
     match spread {
         None => "–".to_owned(),
         Some(spread) if spread.runs == 1 => write(spread.mean),

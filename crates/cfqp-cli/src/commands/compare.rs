@@ -1,6 +1,5 @@
 //! `cfqp compare`: methods side by side, on units whose counterfactuals are known.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -9,14 +8,15 @@ use serde::Serialize;
 
 use cfqp::{
     Base, Classes, Comparison, Dataset, FitConfig, Method, MethodConfig, Monitor, Run, Summary,
-    SyntheticControlConfig, Trial, Watch, read_classes, read_truth, summarise, write_atomically,
+    SyntheticControlConfig, Trial, Watch, read_classes, read_truth, summarise,
 };
 
 use super::fit::{BASES, parse_classes};
 use crate::args::{Show, choice, finite, up_to};
 use crate::error::{Failure, Result};
+use crate::files::write_text;
 use crate::interrupt;
-use crate::output::Output;
+use crate::output::{Output, pretty};
 use crate::progress::Progress;
 use crate::report::Cells;
 use crate::resources::ResourceArgs;
@@ -152,7 +152,8 @@ pub fn make_folder(out: &Path) -> Result<PathBuf> {
     Ok(runs)
 }
 
-fn explain(error: cfqp::Error, out: Option<&Path>) -> Failure {
+/// How to go on after an interruption.
+pub fn explain(error: cfqp::Error, out: Option<&Path>) -> Failure {
     match (error, out) {
         (cfqp::Error::Interrupted, Some(out)) => Failure::interrupted(format!(
             "finished runs are in {}: give the same command again to go on",
@@ -166,17 +167,9 @@ fn explain(error: cfqp::Error, out: Option<&Path>) -> Failure {
 }
 
 fn write_results(out: &Path, report: &Report<'_>, cells: &Cells) -> Result<()> {
-    let json = serde_json::to_string_pretty(report)
-        .map_err(|error| Failure::new(error.to_string(), "this is a defect of cfqp: please report it"))?;
-    let files = [("results.json", json + "\n"), ("table.md", cells.markdown()), ("table.tex", cells.latex())];
-    for (name, text) in files {
-        let path = out.join(name);
-        write_atomically(&path, |file| {
-            let written = file.write_all(text.as_bytes());
-            written.map_err(|source| cfqp::Error::Io { path: path.clone(), source })
-        })?;
-    }
-    Ok(())
+    write_text(&out.join("results.json"), &pretty(report)?)?;
+    write_text(&out.join("table.md"), &cells.markdown())?;
+    write_text(&out.join("table.tex"), &cells.latex())
 }
 
 /// A bar per run, and a line for every finished one.

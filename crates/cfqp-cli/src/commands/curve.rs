@@ -4,12 +4,11 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
-use serde::Serialize;
 
 use cfqp::{Ask, Asked, Fitted, Tabulation, Units, repeat_over, write_sheets};
 
 use super::AskArgs;
-use super::flags::Flags;
+use super::flags::{Answered, Flags};
 use super::grid::Grid;
 use crate::args::Show;
 use crate::error::Result;
@@ -18,7 +17,6 @@ use crate::output::Output;
 use crate::progress::Counter;
 use crate::resources::{ResourceArgs, peak_rss_mb};
 use crate::stream::Stream;
-use crate::table::{count, counted, shell};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -54,18 +52,6 @@ pub struct CurveArgs {
     resources: ResourceArgs,
 }
 
-/// What `--json` prints.
-#[derive(Serialize)]
-struct Report<'a> {
-    out: &'a Path,
-    #[serde(flatten)]
-    flags: &'a Flags,
-    #[serde(flatten)]
-    ask: Ask,
-    query_seconds: f64,
-    peak_rss_mb: Option<f64>,
-}
-
 pub fn run(args: &CurveArgs, show: &Show) -> Result<Output> {
     let ask = args.ask.resolve()?;
     let resources = args.resources.resolve()?;
@@ -77,17 +63,8 @@ pub fn run(args: &CurveArgs, show: &Show) -> Result<Output> {
     let stream = Stream::open(&args.file, &fitted, None)?.only(&args.units);
     let flags = write(&args.out, stream, &fitted, &grid, &ask, show)?;
     let (query_seconds, peak_rss_mb) = (start.elapsed().as_secs_f64(), peak_rss_mb());
-    let report = Report { out: &args.out, flags: &flags, ask, query_seconds, peak_rss_mb };
-    let text = format!(
-        "{}, {} treatments each: {} in {query_seconds:.2} s; nothing speaks against {}\n{}wrote {}\n",
-        counted(flags.units, "unit"),
-        grid.len(),
-        counted(flags.answers, "answer"),
-        count(flags.ok),
-        flags.text(),
-        shell(&args.out)
-    );
-    Output::new(text, &report)
+    let report = Answered { out: &args.out, flags: &flags, ask, query_seconds, peak_rss_mb };
+    Output::new(report.text(&format!(", {} treatments each:", grid.len())), &report)
 }
 
 /// Write the curves of all units, part by part.

@@ -1,12 +1,13 @@
 //! How many answers something speaks against, and how many units were not asked about.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use serde::Serialize;
 
-use cfqp::{Answers, Diagnosis, Dropped, Tally};
+use cfqp::{Answers, Ask, Diagnosis, Dropped, Tally};
 
-use crate::table::{count, counted};
+use crate::table::{count, counted, shell};
 
 /// Counts over all answers.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -21,6 +22,33 @@ pub struct Flags {
     /// Rows of the file.
     pub rows: usize,
     pub dropped: Vec<Dropped>,
+}
+
+/// What a command that writes answers prints with `--json`.
+#[derive(Serialize)]
+pub struct Answered<'a> {
+    pub out: &'a Path,
+    #[serde(flatten)]
+    pub flags: &'a Flags,
+    #[serde(flatten)]
+    pub ask: Ask,
+    pub query_seconds: f64,
+    pub peak_rss_mb: Option<f64>,
+}
+
+impl Answered<'_> {
+    /// For people; `each` follows the number of units.
+    pub fn text(&self, each: &str) -> String {
+        format!(
+            "{}{each} {} in {:.2} s; nothing speaks against {}\n{}wrote {}\n",
+            counted(self.flags.units, "unit"),
+            counted(self.flags.answers, "answer"),
+            self.query_seconds,
+            count(self.flags.ok),
+            self.flags.text(),
+            shell(self.out)
+        )
+    }
 }
 
 impl Flags {

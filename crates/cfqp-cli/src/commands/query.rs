@@ -1,15 +1,14 @@
 //! `cfqp query`: what units would have shown under other treatments.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
-use serde::Serialize;
 
 use cfqp::{Ask, Asked, Dataset, Fitted, Format, Ids, Tabulation, Units, write_sheets};
 
 use super::arrays::{write_answers, write_curves};
-use super::flags::Flags;
+use super::flags::{Answered, Flags};
 use super::grid::Grid;
 use super::{AskArgs, curve};
 use crate::args::{Show, finite};
@@ -19,7 +18,6 @@ use crate::output::Output;
 use crate::progress::Counter;
 use crate::resources::{ResourceArgs, peak_rss_mb};
 use crate::stream::{Batch, Stream};
-use crate::table::{count, counted, shell};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -73,18 +71,6 @@ struct What {
     grid: Option<Grid>,
 }
 
-/// What `--json` prints.
-#[derive(Serialize)]
-struct Report<'a> {
-    out: &'a Path,
-    #[serde(flatten)]
-    flags: &'a Flags,
-    #[serde(flatten)]
-    ask: Ask,
-    query_seconds: f64,
-    peak_rss_mb: Option<f64>,
-}
-
 pub fn run(args: &QueryArgs, show: &Show) -> Result<Output> {
     let ask = args.ask.resolve()?;
     let resources = args.resources.resolve()?;
@@ -102,16 +88,8 @@ pub fn run(args: &QueryArgs, show: &Show) -> Result<Output> {
         (_, Some(grid)) => curve::write(&args.out, stream, &fitted, grid, &ask, show)?,
     };
     let (query_seconds, peak_rss_mb) = (start.elapsed().as_secs_f64(), peak_rss_mb());
-    let report = Report { out: &args.out, flags: &flags, ask, query_seconds, peak_rss_mb };
-    let text = format!(
-        "{}, {} in {query_seconds:.2} s; nothing speaks against {}\n{}wrote {}\n",
-        counted(flags.units, "unit"),
-        counted(flags.answers, "answer"),
-        count(flags.ok),
-        flags.text(),
-        shell(&args.out)
-    );
-    Output::new(text, &report)
+    let report = Answered { out: &args.out, flags: &flags, ask, query_seconds, peak_rss_mb };
+    Output::new(report.text(","), &report)
 }
 
 /// A row per unit, part by part.

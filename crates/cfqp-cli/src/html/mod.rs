@@ -18,7 +18,6 @@ use std::path::Path;
 
 use cfqp::{Dropped, Report};
 
-pub use png::crc32;
 use text::escape;
 
 /// A report and where it comes from.

@@ -15,10 +15,10 @@ use burn::tensor::Device;
 use rand::RngExt as _;
 use serde::{Deserialize, Serialize};
 
-use super::Counterfactual;
 use super::descent::{Lesson, descend};
 use super::flow::{Flow, Given, Size};
 use super::pyramid::{Parts, Pyramid};
+use super::{Counterfactual, in_batches};
 use crate::data::{Batcher, Dataset, Units};
 use crate::em::{BATCH, Monitor, Pool, Prepared, Resources, Schedule};
 use crate::models::{BaseConfig, MlpConfig, UnetConfig};
@@ -156,14 +156,9 @@ impl DeepScm {
 
 impl Counterfactual for DeepScm {
     fn counterfactual(&self, data: &Dataset, to: &Units) -> Result<Units> {
-        let shapes = &self.prepared.shapes;
-        shapes.check(data)?;
-        let to = shapes.treatments(&self.prepared.scaler.t, to, data.len())?;
-        let (batcher, rows): (_, Vec<usize>) = (self.prepared.batcher(data), (0..data.len()).collect());
-        let parts = Pool::new(self.threads)?.map(rows.chunks(BATCH).collect(), |rows| {
-            self.answer(&batcher, rows, &to[rows[0] * shapes.t..][..rows.len() * shapes.t])
-        });
-        Units::new("answer", shapes.y.clone(), parts.concat())
+        in_batches(&self.prepared, data, to, self.threads, |batcher, rows, to| {
+            Ok(self.answer(batcher, rows, to))
+        })
     }
 }
 

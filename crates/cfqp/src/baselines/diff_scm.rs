@@ -21,9 +21,9 @@ use rand::RngExt as _;
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 
-use super::Counterfactual;
 use super::descent::{Lesson, descend};
 use super::dopri::{Tolerance, solve};
+use super::{Counterfactual, in_batches};
 use crate::data::{Batcher, Dataset, Units};
 use crate::em::{BATCH, Monitor, Pool, Prepared, Resources, Schedule};
 use crate::models::{BaseConfig, Input, MlpConfig, Net, Network, Shapes, UnetConfig};
@@ -144,7 +144,7 @@ impl DiffScm {
             let judge = |net: &Net| task.judge(net, seed, device);
             descend(net, &lesson, rng, |net, rows, device, rng| task.loss(net, rows, device, rng), judge)
         };
-        // every operation of a U-Net is cut into the same parts whatever the threads
+        // operations are cut into the same parts whatever the threads
         let (net, _) = pool.alone(work)?;
         let (config, device) = (config.clone(), device.clone());
         Ok(Self { prepared, config, net, device, threads: resources.threads })
@@ -192,14 +192,7 @@ impl DiffScm {
 
 impl Counterfactual for DiffScm {
     fn counterfactual(&self, data: &Dataset, to: &Units) -> Result<Units> {
-        let shapes = &self.prepared.shapes;
-        shapes.check(data)?;
-        let to = shapes.treatments(&self.prepared.scaler.t, to, data.len())?;
-        let (batcher, rows): (_, Vec<usize>) = (self.prepared.batcher(data), (0..data.len()).collect());
-        let parts = Pool::new(self.threads)?.try_map(rows.chunks(BATCH).collect(), |rows| {
-            self.answer(&batcher, rows, &to[rows[0] * shapes.t..][..rows.len() * shapes.t])
-        })?;
-        Units::new("answer", shapes.y.clone(), parts.concat())
+        in_batches(&self.prepared, data, to, self.threads, |batcher, rows, to| self.answer(batcher, rows, to))
     }
 }
 

@@ -29,9 +29,28 @@ pub use method::{Method, MethodConfig};
 pub use mixture::{DeepIte, Published};
 pub use synthetic_control::{SyntheticControl, SyntheticControlConfig};
 
-use crate::data::{Dataset, Units};
-use crate::em::Fitted;
+use crate::data::{Batcher, Dataset, Units};
+use crate::em::{BATCH, Fitted, Pool, Prepared};
 use crate::{Ask, Result};
+
+/// The answers of a method that learned from `prepared`, in parallel over batches: `answer` is told the rows of `data`
+/// and their new treatments, standardised, and answers in the units of the data.
+fn in_batches(
+    prepared: &Prepared,
+    data: &Dataset,
+    to: &Units,
+    threads: usize,
+    answer: impl Fn(&Batcher<'_>, &[usize], &[f32]) -> Result<Vec<f32>> + Sync,
+) -> Result<Units> {
+    let shapes = &prepared.shapes;
+    shapes.check(data)?;
+    let to = shapes.treatments(&prepared.scaler.t, to, data.len())?;
+    let (batcher, rows): (_, Vec<usize>) = (prepared.batcher(data), (0..data.len()).collect());
+    let parts = Pool::new(threads)?.try_map(rows.chunks(BATCH).collect(), |rows| {
+        answer(&batcher, rows, &to[rows[0] * shapes.t..][..rows.len() * shapes.t])
+    })?;
+    Units::new("answer", shapes.y.clone(), parts.concat())
+}
 
 /// A fitted method.
 pub trait Counterfactual: Send + Sync {

@@ -57,11 +57,7 @@ pub fn svg(chart: &Chart) -> Result<String, Box<dyn Error>> {
 pub fn png(chart: &Chart) -> Result<Vec<u8>, Box<dyn Error>> {
     let mut pixels = vec![0; (SIZE.0 * SIZE.1 * 3) as usize];
     draw(BitMapBackend::with_buffer(&mut pixels, SIZE).into_drawing_area(), chart)?;
-    let mut bytes = Vec::new();
-    let mut encoder = png::Encoder::new(&mut bytes, SIZE.0, SIZE.1);
-    encoder.set_color(png::ColorType::Rgb);
-    encoder.write_header()?.write_image_data(&pixels)?;
-    Ok(bytes)
+    Ok(crate::png::png(SIZE.0, SIZE.1, &pixels))
 }
 
 fn draw<D: DrawingBackend>(

@@ -5,7 +5,6 @@ mod plan;
 mod published;
 mod tables;
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -14,14 +13,15 @@ use serde::{Deserialize, Serialize};
 
 use cfqp::{
     Classes, Comparison, Dataset, Effects, FitConfig, MnistPart, Reference, Resources, Run, Trial, Tried,
-    Units, compare_classes, write_atomically,
+    Units, compare_classes,
 };
 
-use super::compare::{Watching, make_folder};
+use super::compare::{Watching, explain, make_folder};
 use crate::args::{Show, up_to};
 use crate::error::{Failure, Result};
+use crate::files::{write_bytes, write_text};
 use crate::interrupt;
-use crate::output::Output;
+use crate::output::{Output, pretty};
 use crate::resources::ResourceArgs;
 use crate::table::{shell, small};
 use plan::{Cell, Experiment, Kind, Scale, World};
@@ -186,17 +186,15 @@ impl Bench<'_> {
         let comparison = Comparison { methods: cell.methods.clone(), seeds: vec![cell.seed], config };
         let watching = Watching::new(*self.show);
         let runs = comparison.run(&trial, &self.resources, Some(&self.runs), &watching);
-        Ok((train.data.clone(), runs.map_err(|error| explain(error, &self.args.out))?))
+        Ok((train.data.clone(), runs.map_err(|error| explain(error, Some(&self.args.out)))?))
     }
 
     /// Kept beside the runs, as they are.
     fn ladder(&self, cell: &Cell, data: &Dataset) -> Result<Ladder> {
-        let name = format!(
-            "ladder-{}-{}-{:?}.json",
-            cell.world.name().replace(", ", "-"),
-            cell.seed,
-            self.args.scale
-        );
+        // all that a ladder depends on
+        let digits = if self.args.mnist.is_some() { "mnist" } else { "drawn" };
+        let (data_name, scale) = (cell.world.name().replace(", ", "-"), self.args.scale);
+        let name = format!("ladder-{data_name}-{digits}-{}-{}-{scale:?}.json", cell.seed, cell.classes);
         let path = self.runs.join(name.to_lowercase());
         let kept = std::fs::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
         if let Some(ladder) = kept {
@@ -205,9 +203,9 @@ impl Bench<'_> {
         let config = self.args.scale.config(cell.world.kind, Classes::Auto).fit;
         let config = FitConfig { max_classes: cell.classes, seed: cell.seed, ..config };
         let tried = compare_classes(data, None, &config, &self.resources, &Watching::new(*self.show))
-            .map_err(|error| explain(error, &self.args.out))?;
+            .map_err(|error| explain(error, Some(&self.args.out)))?;
         let ladder = Ladder { data: cell.world.name(), seed: cell.seed, tried };
-        save(&path, json(&ladder)?.as_bytes())?;
+        write_text(&path, &pretty(&ladder)?)?;
         Ok(ladder)
     }
 
@@ -217,9 +215,9 @@ impl Bench<'_> {
         std::fs::create_dir_all(&folder).map_err(|error| Failure::io(&folder, error))?;
         let mut grids = tables::grids(results.experiment, &results.outcomes);
         grids.extend(ladder_grid(&results.ladders));
-        save(&folder.join("results.json"), (json(results)? + "\n").as_bytes())?;
-        save(&folder.join("table.md"), grids.iter().map(Grid::markdown).collect::<String>().as_bytes())?;
-        save(&folder.join("table.tex"), grids.iter().map(Grid::latex).collect::<String>().as_bytes())?;
+        write_text(&folder.join("results.json"), &pretty(results)?)?;
+        write_text(&folder.join("table.md"), &grids.iter().map(Grid::markdown).collect::<String>())?;
+        write_text(&folder.join("table.tex"), &grids.iter().map(Grid::latex).collect::<String>())?;
         self.draw(results, &folder)?;
         Ok(grids.iter().map(|grid| grid.text() + "\n").collect())
     }
@@ -236,12 +234,10 @@ impl Bench<'_> {
         for name in names {
             let own: Vec<Outcome> = results.outcomes.iter().filter(|o| o.data == name).cloned().collect();
             let Some(chart) = figures::error_chart(name, swept, &own) else { continue };
-            let defect = |error: Box<dyn std::error::Error>| {
-                Failure::new(error.to_string(), "this is a defect of cfqp: please report it")
-            };
+            let defect = |error: Box<dyn std::error::Error>| Failure::defect(&error);
             let file = name.replace(", ", "-");
-            save(&folder.join(format!("{file}.svg")), figures::svg(&chart).map_err(defect)?.as_bytes())?;
-            save(&folder.join(format!("{file}.png")), &figures::png(&chart).map_err(defect)?)?;
+            write_text(&folder.join(format!("{file}.svg")), &figures::svg(&chart).map_err(defect)?)?;
+            write_bytes(&folder.join(format!("{file}.png")), &figures::png(&chart).map_err(defect)?)?;
         }
         Ok(())
     }
@@ -284,7 +280,7 @@ fn ladder_grid(ladders: &[Ladder]) -> Option<Grid> {
         );
         rows.push(row);
     }
-    Some(Grid { title: "-log likelihood of a held-out unit, by which K is chosen".to_owned(), rows })
+    Some(Grid::new("-log likelihood of a held-out unit, by which K is chosen", rows))
 }
 
 fn left(clock: Instant, done: usize, all: usize) -> String {
@@ -293,25 +289,4 @@ fn left(clock: Instant, done: usize, all: usize) -> String {
     }
     let seconds = clock.elapsed().as_secs_f64() / done as f64 * (all - done) as f64;
     format!(", about {:.0} min left", (seconds / 60.0).ceil())
-}
-
-fn explain(error: cfqp::Error, out: &Path) -> Failure {
-    match error {
-        cfqp::Error::Interrupted => Failure::interrupted(format!(
-            "finished runs are in {}: give the same command again to go on",
-            out.join("runs").display()
-        )),
-        error => error.into(),
-    }
-}
-
-fn json(value: &impl Serialize) -> Result<String> {
-    serde_json::to_string_pretty(value)
-        .map_err(|error| Failure::new(error.to_string(), "this is a defect of cfqp: please report it"))
-}
-
-fn save(path: &Path, bytes: &[u8]) -> Result<()> {
-    Ok(write_atomically(path, |file| {
-        file.write_all(bytes).map_err(|source| cfqp::Error::Io { path: path.to_owned(), source })
-    })?)
 }

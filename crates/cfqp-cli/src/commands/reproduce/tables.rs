@@ -4,12 +4,15 @@ use cfqp::{Method, Scores, Spread};
 
 use super::plan::{Experiment, World};
 use super::{Outcome, published};
-use crate::table::{small, table};
+use crate::report::{Cells, spread_cell};
+use crate::table::small;
 
 /// Headings and cells, as plain text with `±`.
 pub struct Grid {
-    pub title: String,
-    pub rows: Vec<Vec<String>>,
+    title: String,
+    cells: Cells,
+    /// There are headings only.
+    empty: bool,
 }
 
 type Measure = (&'static str, fn(&Scores) -> Option<f64>);
@@ -46,7 +49,7 @@ pub fn grids(experiment: Experiment, outcomes: &[Outcome]) -> Vec<Grid> {
             &("seconds of fit and query", |s| Some(s.fit_seconds + s.query_seconds)),
         ));
     }
-    grids.retain(|grid| grid.rows.len() > 1);
+    grids.retain(|grid| !grid.empty);
     grids
 }
 
@@ -104,43 +107,28 @@ fn grid(experiment: Experiment, outcomes: &[Outcome], (title, of): &Measure) -> 
         }
         let mut row = vec![method.name().to_owned()];
         for ((column, beside), found) in columns.iter().zip(&beside).zip(found) {
-            row.push(found.map_or_else(|| "–".to_owned(), cell));
+            row.push(spread_cell(found, small));
             row.extend(beside.then(|| paper(method, &column.0).map_or_else(|| "–".to_owned(), small)));
         }
         rows.push(row);
     }
-    Grid { title: (*title).to_owned(), rows }
-}
-
-fn cell(spread: Spread) -> String {
-    match spread.runs {
-        1 => small(spread.mean),
-        _ => format!("{} ± {}", small(spread.mean), small(spread.deviation)),
-    }
+    Grid::new(title, rows)
 }
 
 impl Grid {
+    pub fn new(title: &str, rows: Vec<Vec<String>>) -> Self {
+        Self { title: title.to_owned(), empty: rows.len() < 2, cells: Cells::of(rows) }
+    }
+
     pub fn text(&self) -> String {
-        format!("{}\n{}", self.title, table(&self.rows))
+        format!("{}\n{}", self.title, self.cells.text())
     }
 
     pub fn markdown(&self) -> String {
-        let line = |row: &Vec<String>| format!("| {} |\n", row.join(" | "));
-        let rule = format!("|---|{}\n", "---:|".repeat(self.rows[0].len() - 1));
-        let body: String = self.rows[1..].iter().map(line).collect();
-        format!("### {}\n\n{}{rule}{body}\n", self.title, line(&self.rows[0]))
+        format!("### {}\n\n{}\n", self.title, self.cells.markdown())
     }
 
     pub fn latex(&self) -> String {
-        let escape = |cell: &String| {
-            cell.replace('%', r"\%").replace('_', r"\_").replace('±', r"$\pm$").replace('–', "--")
-        };
-        let line = |row: &Vec<String>| row.iter().map(escape).collect::<Vec<_>>().join(" & ") + " \\\\\n";
-        let columns = "r".repeat(self.rows[0].len() - 1);
-        let body: String = self.rows[1..].iter().map(line).collect();
-        let (title, head) = (escape(&self.title), line(&self.rows[0]));
-        format!(
-            "% {title}\n\\begin{{tabular}}{{l{columns}}}\n\\hline\n{head}\\hline\n{body}\\hline\n\\end{{tabular}}\n\n"
-        )
+        format!("% {}\n{}\n", self.title, self.cells.latex())
     }
 }
