@@ -38,6 +38,9 @@ pub struct Show {
     /// Show no progress and no text, only errors
     #[arg(short, long, global = true, display_order = 901)]
     pub quiet: bool,
+    /// Show every stage and epoch as a line
+    #[arg(short, long, global = true, display_order = 902, conflicts_with = "quiet")]
+    pub verbose: bool,
 }
 
 /// One of `names`, which are a library type's own with `-` for `_`.

@@ -1,4 +1,4 @@
-//! PNG files.
+//! PNG files, and pictures inside a page.
 
 /// The bytes of a picture: red, green and blue of every pixel, row by row.
 ///
@@ -13,6 +13,25 @@ pub fn png(width: u32, height: u32, rgb: &[u8]) -> Vec<u8> {
     bytes
 }
 
+/// Red, green, blue of every pixel, row by row, as an address that a page can hold.
+pub fn data_uri(width: usize, height: usize, rgb: &[u8]) -> String {
+    format!("data:image/png;base64,{}", base64(&png(width as u32, height as u32, rgb)))
+}
+
+fn base64(data: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::with_capacity(data.len().div_ceil(3) * 4);
+    for three in data.chunks(3) {
+        let bits =
+            three.iter().fold(0_u32, |bits, byte| (bits << 8) | u32::from(*byte)) << (8 * (3 - three.len()));
+        for i in 0..4 {
+            let digit = DIGITS[(bits >> (18 - 6 * i)) as usize & 63];
+            out.push(if i <= three.len() { char::from(digit) } else { '=' });
+        }
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -25,5 +44,10 @@ mod tests {
         let mut seen = vec![0; reader.output_buffer_size()];
         reader.next_frame(&mut seen).unwrap();
         assert_eq!(seen, rgb);
+    }
+
+    #[test]
+    fn digits_are_those_of_the_standard() {
+        assert_eq!(["", "f", "fo", "foo"].map(|text| base64(text.as_bytes())), ["", "Zg==", "Zm8=", "Zm9v"]);
     }
 }

@@ -1,4 +1,5 @@
-//! How far a fit or a query is: a bar on a terminal, a line now and then elsewhere; always on stderr.
+//! How far a fit or a query is: a bar on a terminal, a line now and then elsewhere, a line for everything where that is
+//! asked for; always on stderr.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +11,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::args::Show;
 use crate::interrupt;
 
-/// Where there is no bar, a line is written this often.
+/// Where there is no bar, a line is written this often, unless all are asked for.
 const EVERY: Duration = Duration::from_secs(15);
 const OPEN: &str = "{spinner} {msg}: epoch {pos}{prefix}, {elapsed}";
 const COUNTED: &str = "{spinner} {msg}: {human_pos} units, {per_sec}, {elapsed}";
@@ -25,20 +26,45 @@ pub struct Progress {
     loss: Mutex<Option<f64>>,
 }
 
+/// Lines beside the bar, or instead of it.
 #[derive(Debug)]
 struct Lines {
     start: Instant,
     last: Instant,
+    every: Duration,
+}
+
+impl Lines {
+    fn new(show: &Show, bar: &ProgressBar) -> Option<Mutex<Self>> {
+        let (now, every) = (Instant::now(), if show.verbose { Duration::ZERO } else { EVERY });
+        let wanted = show.verbose || (bar.is_hidden() && !show.quiet);
+        wanted.then(|| Mutex::new(Self { start: now, last: now, every }))
+    }
+
+    /// Whether it is time for another line.
+    fn due(&mut self) -> bool {
+        let due = self.last.elapsed() >= self.every;
+        if due {
+            self.last = Instant::now();
+        }
+        due
+    }
+
+    fn seconds(&self) -> f64 {
+        self.start.elapsed().as_secs_f64()
+    }
+}
+
+/// A line that leaves the bar whole.
+fn write(bar: &ProgressBar, line: &str) {
+    bar.suspend(|| eprintln!("{line}"));
 }
 
 impl Progress {
     /// Nothing where `show` says so.
     pub fn new(show: &Show, doing: &str) -> Self {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(8));
-        let lines = (bar.is_hidden() && !show.quiet).then(|| {
-            let now = Instant::now();
-            Mutex::new(Lines { start: now, last: now })
-        });
+        let lines = Lines::new(show, &bar);
         if show.quiet {
             bar.set_draw_target(ProgressDrawTarget::hidden());
         }
@@ -58,13 +84,13 @@ impl Progress {
 
     fn line(&self, loss: f64) {
         let Some(Ok(mut lines)) = self.lines.as_ref().map(|lines| lines.lock()) else { return };
-        if lines.last.elapsed() < EVERY {
+        if !lines.due() {
             return;
         }
-        lines.last = Instant::now();
-        let (seconds, planned) = (lines.start.elapsed().as_secs(), self.planned.load(Ordering::Relaxed));
+        let (seconds, planned) = (lines.seconds(), self.planned.load(Ordering::Relaxed));
         let of = if planned > 0 { format!("/{planned}") } else { String::new() };
-        eprintln!("{}: epoch {}{of}, loss {loss:.4}, {seconds} s", self.bar.message(), self.bar.position());
+        let (doing, epoch) = (self.bar.message(), self.bar.position());
+        write(&self.bar, &format!("{doing}: epoch {epoch}{of}, loss {loss:.4}, {seconds:.0} s"));
     }
 }
 
@@ -81,6 +107,12 @@ impl Monitor for Progress {
             self.bar.set_style(style(PLANNED));
         }
         self.bar.set_message(name.to_owned());
+        if let Some(Ok(lines)) = self.lines.as_ref().map(|lines| lines.lock())
+            && lines.every.is_zero()
+        {
+            let work = if epochs > 0 { format!(", {epochs} epochs") } else { String::new() };
+            write(&self.bar, &format!("{name}{work}, at {:.1} s", lines.seconds()));
+        }
     }
 
     fn epoch(&self, loss: f64) {
@@ -107,8 +139,7 @@ impl Counter {
     pub fn new(show: &Show, doing: &str) -> Self {
         interrupt::listen();
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(4));
-        let now = Instant::now();
-        let lines = (bar.is_hidden() && !show.quiet).then(|| Mutex::new(Lines { start: now, last: now }));
+        let lines = Lines::new(show, &bar);
         if show.quiet {
             bar.set_draw_target(ProgressDrawTarget::hidden());
         }
@@ -121,11 +152,10 @@ impl Counter {
     pub fn add(&self, units: usize) {
         self.bar.inc(units as u64);
         let Some(Ok(mut lines)) = self.lines.as_ref().map(|lines| lines.lock()) else { return };
-        if lines.last.elapsed() >= EVERY {
-            lines.last = Instant::now();
+        if lines.due() {
             let done = self.bar.position();
-            let rate = done as f64 / lines.start.elapsed().as_secs_f64();
-            eprintln!("{}: {done} units, {rate:.0} a second", self.bar.message());
+            let rate = done as f64 / lines.seconds();
+            write(&self.bar, &format!("{}: {done} units, {rate:.0} a second", self.bar.message()));
         }
     }
 }
@@ -151,7 +181,7 @@ mod tests {
         assert!(
             [OPEN, PLANNED, COUNTED].iter().all(|template| ProgressStyle::with_template(template).is_ok())
         );
-        let progress = Progress::new(&Show { json: false, quiet: true }, "fit");
+        let progress = Progress::new(&Show { json: false, quiet: true, verbose: false }, "fit");
         progress.stage("one", 3);
         progress.stage("two", 4);
         progress.epoch(1.0);

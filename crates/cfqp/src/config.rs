@@ -139,8 +139,8 @@ pub struct FitConfig {
     pub members: Option<usize>,
     /// Passes over the units in the last training of each network; none: by the base model and the units.
     pub epochs: Option<usize>,
-    /// Adam's step size.
-    pub learning_rate: f64,
+    /// Adam's step size; none: by the base model.
+    pub learning_rate: Option<f64>,
     /// Units per step, at most.
     pub batch: usize,
     /// Settings of the multilayer perceptron.
@@ -164,7 +164,7 @@ impl Default for FitConfig {
             starts: Vec::new(),
             members: None,
             epochs: None,
-            learning_rate: 1e-3,
+            learning_rate: None,
             batch: 128,
             mlp: MlpConfig::default(),
             unet: UnetConfig::default(),
@@ -188,8 +188,8 @@ impl FitConfig {
         positive("members", self.members.unwrap_or(1))?;
         positive("epochs", self.epochs.unwrap_or(1))?;
         positive("batch", self.batch)?;
-        if !(self.learning_rate > 0.0 && self.learning_rate < 1.0) {
-            let problem = format!("{} is not between 0 and 1", self.learning_rate);
+        if let Some(rate) = self.learning_rate.filter(|rate| !(*rate > 0.0 && *rate < 1.0)) {
+            let problem = format!("{rate} is not between 0 and 1");
             return Err(Error::config("learning_rate", problem, "try 0.001"));
         }
         self.mlp.check()

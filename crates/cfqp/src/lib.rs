@@ -51,8 +51,8 @@ mod rng;
 pub mod sim;
 
 pub use baselines::{
-    Counterfactual, DeepIte, DeepScm, DeepScmConfig, DiffScm, DiffScmConfig, Method, MethodConfig, Published,
-    SyntheticControl, SyntheticControlConfig,
+    Counterfactual, DeepIte, DeepScm, DeepScmConfig, DiffScm, DiffScmConfig, Method, MethodConfig, Own,
+    Published, SyntheticControl, SyntheticControlConfig,
 };
 pub use config::{Base, Classes, FitConfig, Recipe, Sharing, Start};
 pub use data::{
@@ -69,8 +69,8 @@ pub use em::{
 pub use error::{Error, Result};
 pub use eval::{
     Comparison, Coverage, Effects, Evaluation, MEASURES, Measure, Oracle, Pehe, Reference, Run, Scores,
-    Spread, Summary, ToldOracle, Trial, Watch, adjusted_rand_index, best_matching, class_accuracy, coverage,
-    evaluate, mse, pehe, read_classes, read_truth, ssim, summarise,
+    Showcase, Spread, Summary, ToldOracle, Trial, Watch, adjusted_rand_index, best_matching, class_accuracy,
+    coverage, evaluate, mse, pehe, read_classes, read_truth, ssim, summarise,
 };
 pub use models::{
     BaseConfig, Input, LinearConfig, LinearMap, Mlp, MlpConfig, Net, Network, Shapes, Transformer,

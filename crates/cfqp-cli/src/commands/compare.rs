@@ -60,6 +60,9 @@ pub struct CompareArgs {
     /// Epochs of each network's last training [default: by method, base model and units]
     #[arg(long, value_name = "N", value_parser = up_to(1_000_000))]
     epochs: Option<usize>,
+    /// How much of a unit's noise cfqp and oracle take to be the same in both worlds, from 0 to 1
+    #[arg(long, value_name = "R", default_value_t = 1.0, value_parser = finite, allow_negative_numbers = true)]
+    rho: f32,
     /// How far the treatment of a donor of sc may be from the one asked about, in units of t
     #[arg(long, value_name = "W", default_value_t = 0.1, value_parser = finite, allow_negative_numbers = true)]
     window: f32,
@@ -92,7 +95,7 @@ impl CompareArgs {
         let (classes, base, epochs) = (self.classes, self.base, self.epochs);
         let fit = FitConfig { classes, base, epochs, ..FitConfig::default() };
         let sc = SyntheticControlConfig { window: self.window };
-        let config = MethodConfig { fit, sc, ..MethodConfig::default() };
+        let config = MethodConfig { fit, sc, rho: self.rho, ..MethodConfig::default() };
         Comparison { methods, seeds: (1..=self.seeds as u64).collect(), config }
     }
 }
@@ -112,8 +115,14 @@ pub fn run(args: &CompareArgs, show: &Show) -> Result<Output> {
     let resources = args.resources.resolve()?;
     let (train, test) = (Dataset::read_npz(&args.file)?, Dataset::read_npz(&args.eval)?);
     let (train_z, truth) = (read_classes(&args.file)?, read_truth(&args.eval)?);
-    let trial =
-        Trial { train: &train, train_z: train_z.as_deref(), test: &test, truth: &truth, effects: None };
+    let trial = Trial {
+        train: &train,
+        train_z: train_z.as_deref(),
+        test: &test,
+        truth: &truth,
+        effects: None,
+        showcase: None,
+    };
     let comparison = args.comparison(train_z.is_some() && truth.z.is_some());
     comparison.check(&trial)?;
     let folder = args.out.as_deref().map(make_folder).transpose()?;

@@ -90,7 +90,7 @@ pub struct SettingArgs {
     /// Epochs of each network's last training [default: by base model and units]
     #[arg(long, value_name = "N", value_parser = up_to(1_000_000))]
     epochs: Option<usize>,
-    /// Adam's step size [default: 0.001]
+    /// Adam's step size [default: by base model]
     #[arg(long, value_name = "R", allow_negative_numbers = true)]
     learning_rate: Option<f64>,
     /// Seed; equal data, settings and seed give an equal model [default: 0]
@@ -106,7 +106,7 @@ impl SettingArgs {
             base: self.base.unwrap_or(config.base),
             sharing: self.sharing.unwrap_or(config.sharing),
             epochs: self.epochs.or(config.epochs),
-            learning_rate: self.learning_rate.unwrap_or(config.learning_rate),
+            learning_rate: self.learning_rate.or(config.learning_rate),
             seed: self.seed.unwrap_or(config.seed),
             ..config
         }

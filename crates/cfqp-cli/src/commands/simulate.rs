@@ -7,7 +7,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
-use cfqp::sim::{Cardio, DigitSource, Digits, Noise, Oscillator, Simulated};
+use cfqp::sim::{Cardio, DigitSource, Digits, Ihdp, Noise, Oscillator, Simulated};
 use cfqp::{Mnist, MnistPart, NpzArray, write_npz};
 
 use super::simulated::{Columns, Shape, truth_path, write_table};
@@ -25,6 +25,7 @@ Examples:
   cfqp simulate cardio --noise non-additive --hidden-compliance --out cardio.npz
   cfqp simulate cardio --format csv-long --out patients.csv
   cfqp simulate digits --mnist ~/mnist --n 6000 --out digits.npz
+  cfqp simulate ihdp --out control.npz                           nothing hidden: a negative control
 
 An .npz file holds x, t, y and, for evaluation alone, the truth: z (class), t_new, y_new. A table has \
 no truth in it: that stands in a file of its own, FILE.truth.npz, which no fit reads.";
@@ -42,6 +43,7 @@ enum Simulator {
     Oscillator(OscillatorArgs),
     Cardio(CardioArgs),
     Digits(DigitsArgs),
+    Ihdp(IhdpArgs),
 }
 
 /// Two coupled sines, shifted by the treatment in one channel, the other, or both (3 classes)
@@ -55,6 +57,8 @@ struct OscillatorArgs {
     /// How many units
     #[arg(long, value_name = "N", default_value_t = 2100, value_parser = up_to(MOST_UNITS))]
     n: usize,
+    #[command(flatten)]
+    hidden: Hidden,
     #[command(flatten)]
     common: Common,
 }
@@ -72,6 +76,8 @@ struct CardioArgs {
     /// Draw the venous compliance per unit, and hide it
     #[arg(long)]
     hidden_compliance: bool,
+    #[command(flatten)]
+    hidden: Hidden,
     #[command(flatten)]
     common: Common,
 }
@@ -93,20 +99,46 @@ struct DigitsArgs {
     #[arg(long, value_name = "R", default_value_t = 0.0, allow_negative_numbers = true)]
     class_correlation: f32,
     #[command(flatten)]
+    hidden: Hidden,
+    #[command(flatten)]
     common: Common,
+}
+
+/// A table of 25 columns in the manner of IHDP, with nothing hidden in it (1 class)
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  cfqp simulate ihdp --out control.npz
+  cfqp simulate ihdp --n 1000 --seed 1000 --out test.npz
+
+The noise of the two worlds is drawn apart, so nobody can know it: evaluate with --rho 0.")]
+struct IhdpArgs {
+    /// How many units
+    #[arg(long, value_name = "N", default_value_t = 2000, value_parser = up_to(MOST_UNITS))]
+    n: usize,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// What simulators with hidden classes share.
+#[derive(Clone, Copy, Debug, Args)]
+struct Hidden {
+    /// How the noise enters the outcome
+    #[arg(long, default_value = "additive", value_parser = choice::<Noise>(&["additive", "non-additive"]))]
+    noise: Noise,
+    /// Put all units into one class: there is nothing hidden to find
+    #[arg(long)]
+    single_class: bool,
 }
 
 #[derive(Debug, Args)]
 struct Common {
-    /// How the noise enters the outcome
-    #[arg(long, default_value = "additive", value_parser = choice::<Noise>(&["additive", "non-additive"]))]
-    noise: Noise,
     /// Standard deviation of the noise [default: the simulator's own]
     #[arg(long, value_name = "S", allow_negative_numbers = true)]
     sigma: Option<f32>,
-    /// Put all units into one class: there is nothing hidden to find
-    #[arg(long)]
-    single_class: bool,
+    /// Correlation of the noise in the two worlds, from 0 (drawn apart) to 1 (the same) [default: 1; ihdp: 0]
+    #[arg(long, value_name = "R", allow_negative_numbers = true)]
+    rho: Option<f32>,
     /// Seed; unit i depends on it and on i alone
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
@@ -128,25 +160,33 @@ impl Simulator {
             Self::Oscillator(args) => &args.common,
             Self::Cardio(args) => &args.common,
             Self::Digits(args) => &args.common,
+            Self::Ihdp(args) => &args.common,
         }
     }
 
     fn simulate(&self) -> cfqp::Result<Simulated> {
-        let &Common { noise, sigma, single_class, seed, .. } = self.common();
+        let &Common { sigma, rho, seed, .. } = self.common();
         match self {
-            Self::Oscillator(args) => Oscillator { noise, sigma, single_class }.simulate(args.n, seed),
+            Self::Oscillator(args) => {
+                let Hidden { noise, single_class } = args.hidden;
+                Oscillator { noise, sigma, rho, single_class }.simulate(args.n, seed)
+            }
             Self::Cardio(args) => {
-                let hidden_compliance = args.hidden_compliance;
-                Cardio { noise, sigma, hidden_compliance, single_class }.simulate(args.n, seed)
+                let (Hidden { noise, single_class }, hidden_compliance) =
+                    (args.hidden, args.hidden_compliance);
+                Cardio { noise, sigma, rho, hidden_compliance, single_class }.simulate(args.n, seed)
             }
             Self::Digits(args) => {
-                let class_correlation = args.class_correlation;
-                let digits = Digits { noise, sigma, class_correlation, single_class, ..Digits::default() };
+                let (Hidden { noise, single_class }, class_correlation) =
+                    (args.hidden, args.class_correlation);
+                let digits =
+                    Digits { noise, sigma, rho, class_correlation, single_class, ..Digits::default() };
                 digits.check()?;
                 let mnist = args.mnist.as_ref().map(|dir| Mnist::load(dir, MnistPart::Train)).transpose()?;
                 let source = mnist.as_ref().map_or(DigitSource::Drawn, DigitSource::Mnist);
                 digits.simulate(source, args.n, seed)
             }
+            Self::Ihdp(args) => Ihdp { sigma, rho }.simulate(args.n, seed),
         }
     }
 }
@@ -172,7 +212,7 @@ impl Simulator {
             Self::Cardio(_) => {
                 Some(Columns { id: "patient", time: "second", series: ["pa", "pv"], t: "dose" })
             }
-            Self::Digits(_) => None,
+            Self::Digits(_) | Self::Ihdp(_) => None,
         }
     }
 }
@@ -188,7 +228,7 @@ pub fn run(args: &SimulateArgs) -> Result<Output> {
     }
     let columns = args.simulator.columns();
     if shape != Shape::Npz && columns.is_none() {
-        let message = format!("{}: images are written as arrays", common.out.display());
+        let message = format!("{}: these units are written as arrays only", common.out.display());
         return Err(Failure::new(message, "give --out a name that ends in .npz"));
     }
     let simulated = args.simulator.simulate()?;

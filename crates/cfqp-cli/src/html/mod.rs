@@ -8,7 +8,6 @@ mod classes;
 mod effects;
 mod glance;
 mod pictures;
-mod png;
 mod rerun;
 mod text;
 mod trust;

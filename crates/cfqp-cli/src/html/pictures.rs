@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use cfqp::UnitSummary;
 
 use super::Page;
-use super::png::data_uri;
 use super::text::{escape, number, paragraph, short, table};
+use crate::png::data_uri;
 
 /// Pixels along a side that are drawn, at most: of larger images every second, third, ... pixel.
 const SIDE: usize = 160;

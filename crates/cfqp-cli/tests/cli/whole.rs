@@ -142,7 +142,7 @@ fn an_experiment_is_reproduced_and_found_again() {
             && at("oscillator-additive.svg").starts_with(b"<svg")
     );
     let results: Value = serde_json::from_slice(&at("results.json")).unwrap();
-    assert_eq!(results["outcomes"].as_array().unwrap().len(), 2 * 8);
+    assert_eq!(results["outcomes"].as_array().unwrap().len(), 3 * 8);
     let (table, tex) = (at("table.md"), at("table.tex"));
     let runs = || std::fs::read_dir(folder.join("r/runs")).unwrap().count();
     let kept = runs();
@@ -153,7 +153,7 @@ fn an_experiment_is_reproduced_and_found_again() {
 #[test]
 fn speed_is_measured() {
     let folder = tempfile::tempdir().unwrap();
-    let report = json(folder.path(), "bench --quick --only em,groups,queries");
+    let report = json(folder.path(), "bench --quick --only em,groups,queries,tables");
     let rows = report["rows"].as_array().unwrap();
     assert!(rows.len() > 10 && rows.iter().all(|row| row["ours"].as_f64().unwrap() > 0.0), "{report}");
     let told = cfqp(folder.path(), &["bench", "--quick", "--peers", "--python", "no-such-python"]);

@@ -17,6 +17,7 @@ fn config(seed: u64) -> MethodConfig {
     let fit =
         FitConfig { classes, base, epochs, members, mlp: mlp(), unet: unet(), seed, ..FitConfig::default() };
     MethodConfig {
+        rho: 1.0,
         fit,
         sc: SyntheticControlConfig { window: 0.3 },
         deep_scm: DeepScmConfig { couplings: 3, mlp: mlp(), unet: unet(), ..DeepScmConfig::default() },
@@ -41,7 +42,7 @@ fn fit(method: Method, data: &Dataset, seed: u64, threads: usize) -> Box<dyn Cou
     if method == Method::Oracle {
         let z: Vec<usize> = (0..data.len()).map(|i| i % 2).collect();
         let oracle = Oracle::fit(data, &z, &config.fit, &resources, &()).unwrap();
-        return Box::new(oracle.told(z));
+        return Box::new(oracle.told(z, 1.0));
     }
     method.fit(data, &config, &resources, &()).unwrap()
 }

@@ -5,12 +5,12 @@ use serde::{Deserialize, Serialize};
 use super::Counterfactual;
 use super::deep_scm::{DeepScm, DeepScmConfig};
 use super::diff_scm::{DiffScm, DiffScmConfig};
-use super::mixture::{DeepIte, Published};
+use super::mixture::{DeepIte, Own, Published};
 use super::synthetic_control::{SyntheticControl, SyntheticControlConfig};
-use crate::config::{FitConfig, Recipe, Start};
+use crate::config::{FitConfig, Start};
 use crate::data::Dataset;
-use crate::em::{Monitor, Resources, fit};
-use crate::{Error, Result};
+use crate::em::{Monitor, Resources};
+use crate::{Ask, Error, Result};
 
 /// A way to answer counterfactual queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -94,10 +94,7 @@ impl Method {
             }
             Self::CfqpKmeans => Box::new(Published::fit(data, Start::Kmeans, own, resources, monitor)?),
             Self::CfqpGmm => Box::new(Published::fit(data, Start::Gmm, own, resources, monitor)?),
-            Self::Cfqp => {
-                let own = FitConfig { recipe: Recipe::Default, ..own.clone() };
-                Box::new(fit(data, None, &own, resources, monitor)?)
-            }
+            Self::Cfqp => Box::new(Own::fit(data, own, config.rho, resources, monitor)?),
             Self::Oracle => {
                 let hint = "it learns from the truth and must be told it; leave the oracle out";
                 return Err(Error::config("method", "the oracle is no estimator", hint));
@@ -107,11 +104,13 @@ impl Method {
 }
 
 /// Settings of all methods.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MethodConfig {
     /// Of every method that fits a mixture: classes, base model, epochs. Its seed is the seed of all methods.
     pub fit: FitConfig,
+    /// How much of a unit's noise is the same in both worlds: an assumption, used by our own method and the oracle.
+    pub rho: f32,
     /// Of synthetic control.
     pub sc: SyntheticControlConfig,
     /// Of the normalising flow; `fit.epochs`, where given, goes before its own.
@@ -120,10 +119,23 @@ pub struct MethodConfig {
     pub diff_scm: DiffScmConfig,
 }
 
+impl Default for MethodConfig {
+    fn default() -> Self {
+        Self {
+            fit: FitConfig::default(),
+            rho: Ask::default().rho,
+            sc: SyntheticControlConfig::default(),
+            deep_scm: DeepScmConfig::default(),
+            diff_scm: DiffScmConfig::default(),
+        }
+    }
+}
+
 impl MethodConfig {
     /// Whether the settings can be used.
     pub fn check(&self) -> Result<()> {
         self.fit.check()?;
+        Ask { rho: self.rho, ..Ask::default() }.check()?;
         self.sc.check()?;
         self.deep_scm.check()?;
         self.diff_scm.check()

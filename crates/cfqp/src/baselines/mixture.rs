@@ -8,13 +8,38 @@ use crate::em::{Fitted, Monitor, Resources, fit};
 use crate::query::Answering;
 use crate::{Ask, Result};
 
-impl Counterfactual for Fitted {
+/// Our own model, and how much of a unit's noise it takes to be the same in both worlds.
+#[derive(Clone, Debug)]
+pub struct Own {
+    fitted: Fitted,
+    rho: f32,
+}
+
+impl Own {
+    /// The default recipe, whatever `config` says of it.
+    pub(crate) fn fit(
+        data: &Dataset,
+        config: &FitConfig,
+        rho: f32,
+        resources: &Resources,
+        monitor: &dyn Monitor,
+    ) -> Result<Self> {
+        let config = FitConfig { recipe: Recipe::Default, ..config.clone() };
+        Ok(Self { fitted: fit(data, None, &config, resources, monitor)?, rho })
+    }
+
+    fn ask(&self) -> Ask {
+        Ask { rho: self.rho, ..Ask::default() }
+    }
+}
+
+impl Counterfactual for Own {
     fn counterfactual(&self, data: &Dataset, to: &Units) -> Result<Units> {
-        Ok(self.query(data, to, &Ask::default())?.point)
+        Ok(self.fitted.query(data, to, &self.ask())?.point)
     }
 
     fn mixture(&self) -> Option<(&Fitted, Ask)> {
-        Some((self, Ask::default()))
+        Some((&self.fitted, self.ask()))
     }
 }
 
@@ -23,14 +48,20 @@ impl Counterfactual for Fitted {
 pub struct DeepIte(Fitted);
 
 impl DeepIte {
-    /// One class, and else as our own model is fitted: base model chosen on held-out units, an ensemble.
+    /// One class, and else as our own model is fitted, base model chosen on held-out units; one network unless `config`
+    /// asks for more.
     pub(crate) fn fit(
         data: &Dataset,
         config: &FitConfig,
         resources: &Resources,
         monitor: &dyn Monitor,
     ) -> Result<Self> {
-        let config = FitConfig { classes: Classes::Given(1), recipe: Recipe::Default, ..config.clone() };
+        let config = FitConfig {
+            classes: Classes::Given(1),
+            recipe: Recipe::Default,
+            members: config.members.or(Some(1)),
+            ..config.clone()
+        };
         fit(data, None, &config, resources, monitor).map(Self)
     }
 }

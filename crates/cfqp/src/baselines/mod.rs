@@ -26,7 +26,7 @@ mod synthetic_control;
 pub use deep_scm::{DeepScm, DeepScmConfig};
 pub use diff_scm::{DiffScm, DiffScmConfig};
 pub use method::{Method, MethodConfig};
-pub use mixture::{DeepIte, Published};
+pub use mixture::{DeepIte, Own, Published};
 pub use synthetic_control::{SyntheticControl, SyntheticControlConfig};
 
 use crate::data::{Batcher, Dataset, Units};

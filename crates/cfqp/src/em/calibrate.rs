@@ -8,9 +8,10 @@
 //!   calibration unit is the most probable one given the very outcome that is scored, so where classes overlap
 //!   the promise is weaker than it looks.
 //! - rho = 1, the noise is known: what is left is the members' disagreement v_k about the effect. It is multiplied
-//!   by the factor c in E[(y - m_k)^2] = a s_k^2 + c v_k, as far as the calibration units can tell it apart from
-//!   noise, and by a prior value otherwise. Where scales differ between t and t', a share of the difference is added,
-//!   for noise that does not grow as the scale does. No data can check either against true counterfactuals.
+//!   by the factor c in E[(y - m_k)^2] = a_d s_kd^2 + c v_k, as far as the calibration units can tell it apart from
+//!   noise, and by a prior value otherwise; a_d is the share of s_kd^2 that is noise, the rest is the members' own error.
+//!   Where scales differ between t and t', a share of the difference is added, for noise that does not grow as the scale
+//!   does. No data can check either against true counterfactuals.
 
 use serde::{Deserialize, Serialize};
 
@@ -25,23 +26,44 @@ pub struct Calibration {
     quantiles: Vec<f32>,
     /// The factor on the members' disagreement.
     pub spread: f32,
+    /// The share of s_k^2 that is noise, per outcome element.
+    pub(crate) noise: Vec<f32>,
     /// How many units calibrated.
     pub units: usize,
 }
 
-/// One calibration unit: per element, squared residual, s_k^2 and v_k of its most probable class.
+/// One calibration unit, as its most probable class sees it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Case {
-    pub elements: Vec<(f32, f32, f32)>,
+    pub elements: Vec<Element>,
+}
+
+/// One observed outcome element of a unit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Element {
+    /// Which element.
+    pub at: u32,
+    /// (y - m_k)^2
+    pub square: f32,
+    /// s_k^2
+    pub scale: f32,
+    /// v_k, the members' variance.
+    pub spread: f32,
 }
 
 impl Calibration {
-    /// Learn from `cases`; `prior` is the factor expected of such an ensemble.
-    pub(crate) fn fit(cases: &[Case], prior: f32) -> Self {
-        let elements = cases.iter().flat_map(|case| &case.elements);
-        let mut scores: Vec<f32> = elements.map(|(r2, s2, v)| (r2 / (s2 + v)).sqrt()).collect();
+    /// Learn from `cases` of outcomes of so many elements; `prior` is the factor expected of such an ensemble.
+    pub(crate) fn fit(cases: &[Case], elements: usize, prior: f32) -> Self {
+        let all = cases.iter().flat_map(|case| &case.elements);
+        let mut scores: Vec<f32> = all.map(|e| (e.square / (e.scale + e.spread)).sqrt()).collect();
         scores.sort_by(f32::total_cmp);
-        Self { quantiles: quantiles(&scores), spread: spread(cases, prior), units: cases.len() }
+        let Parts { spread, noise } = Parts::of(cases, elements, f64::from(prior));
+        Self {
+            quantiles: quantiles(&scores),
+            spread: spread as f32,
+            noise: noise.into_iter().map(|share| share as f32).collect(),
+            units: cases.len(),
+        }
     }
 
     /// The half width of an interval at `level`, in deviations.
@@ -52,10 +74,12 @@ impl Calibration {
         f64::from(self.quantiles[low]) * (1.0 - part) + f64::from(self.quantiles[high]) * part
     }
 
-    pub(crate) fn is_sound(&self) -> bool {
+    pub(crate) fn is_sound(&self, elements: usize) -> bool {
+        let shares = self.noise.iter().all(|share| (0.0..=1.0).contains(share));
         let rising = self.quantiles.windows(2).all(|pair| pair[0] <= pair[1]);
         let finite = self.quantiles.iter().all(|q| q.is_finite() && *q >= 0.0);
-        self.quantiles.len() == LEVELS && rising && finite && self.spread.is_finite() && self.spread >= 0.0
+        let spread = self.spread.is_finite() && self.spread >= 0.0;
+        self.quantiles.len() == LEVELS && rising && finite && spread && shares && self.noise.len() == elements
     }
 }
 
@@ -73,31 +97,106 @@ fn quantiles(scores: &[f32]) -> Vec<f32> {
     (0..LEVELS).map(at).collect()
 }
 
-/// The slope of r^2 / s^2 on v / s^2 over units, weighed against the prior value by their precisions.
-fn spread(cases: &[Case], prior: f32) -> f32 {
-    let mean = |case: &Case, f: &dyn Fn(&(f32, f32, f32)) -> f32| {
-        case.elements.iter().map(|e| f64::from(f(e))).sum::<f64>() / case.elements.len() as f64
-    };
-    let seen = cases.iter().filter(|case| !case.elements.is_empty());
-    let points: Vec<(f64, f64)> =
-        seen.map(|case| (mean(case, &|e| e.2 / e.1), mean(case, &|e| (e.0 / e.1).min(25.0)))).collect();
-    let n = points.len() as f64;
-    if n < 10.0 {
-        return prior;
+/// Fewer units say nothing of the members' own error.
+const FEWEST: usize = 10;
+/// Rounds in which the parts are found.
+const ROUNDS: usize = 6;
+/// Units that what is expected of a noise share counts for.
+const EXPECTED: f64 = 20.0;
+/// The least share of noise: there is always some.
+const LEAST: f64 = 0.01;
+/// A squared residual counts for at most so many times its expectation: a unit in the wrong class is no noise.
+const FAR: f64 = 25.0;
+
+/// The parts of a squared residual: r^2 / s^2 = a_d + c v / s^2 on average, over units, for every element d.
+///
+/// Weighed by the squared expectation, as Gaussian residuals ask for, so that units about whom members agree tell the
+/// noise and the others the factor. The factor is then weighed against the one expected by their precisions.
+struct Parts {
+    spread: f64,
+    noise: Vec<f64>,
+}
+
+/// Weighted sums of an element over units.
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    weight: f64,
+    x: f64,
+    y: f64,
+}
+
+impl Parts {
+    fn of(cases: &[Case], elements: usize, prior: f64) -> Self {
+        let mut parts = Self { spread: prior, noise: vec![1.0; elements] };
+        let seen = cases.iter().filter(|case| !case.elements.is_empty()).count();
+        for _ in 0..ROUNDS {
+            let sums = parts.sums(cases);
+            if seen >= FEWEST {
+                parts.spread = parts.factor(cases, &sums, prior);
+            }
+            parts.noise = parts.shares(cases, &sums);
+        }
+        parts
     }
-    let (mx, my) = (points.iter().map(|p| p.0).sum::<f64>() / n, points.iter().map(|p| p.1).sum::<f64>() / n);
-    let xx = points.iter().map(|p| (p.0 - mx).powi(2)).sum::<f64>();
-    let xy = points.iter().map(|p| (p.0 - mx) * (p.1 - my)).sum::<f64>();
-    if xx <= 1e-12 {
-        return prior;
+
+    /// v / s^2, r^2 / s^2 and their weight.
+    fn point(&self, element: &Element) -> (f64, f64, f64) {
+        let x = f64::from(element.spread / element.scale);
+        let expected = (self.noise[element.at as usize] + self.spread * x).max(1e-3);
+        (x, f64::from(element.square / element.scale).min(FAR * expected), expected.powi(-2))
     }
-    let slope = xy / xx;
-    let rest = points.iter().map(|p| (p.1 - my - slope * (p.0 - mx)).powi(2)).sum::<f64>() / (n - 2.0);
-    let (prior, uncertainty) = (f64::from(prior), 0.75 * f64::from(prior));
-    let (precision, prior_precision) = (xx / rest.max(1e-12), uncertainty.powi(-2));
-    let mixed = (precision * slope + prior_precision * prior) / (precision + prior_precision);
-    // data may widen intervals, not narrow them: members share errors that their disagreement does not show
-    mixed.clamp(prior, 6.0 * prior) as f32
+
+    fn sums(&self, cases: &[Case]) -> Vec<Sums> {
+        let mut sums = vec![Sums::default(); self.noise.len()];
+        for element in cases.iter().flat_map(|case| &case.elements) {
+            let ((x, y, weight), sum) = (self.point(element), &mut sums[element.at as usize]);
+            *sum = Sums { weight: sum.weight + weight, x: sum.x + weight * x, y: sum.y + weight * y };
+        }
+        sums
+    }
+
+    /// The slope within elements; its precision takes a unit's elements as one.
+    fn factor(&self, cases: &[Case], sums: &[Sums], prior: f64) -> f64 {
+        let deviations = |case: &Case| -> Vec<(f64, f64, f64)> {
+            let each = case.elements.iter().map(|element| {
+                let ((x, y, weight), sum) = (self.point(element), &sums[element.at as usize]);
+                (x - sum.x / sum.weight, y - sum.y / sum.weight, weight)
+            });
+            each.collect()
+        };
+        let (mut xx, mut xy) = (0.0, 0.0);
+        for (x, y, weight) in cases.iter().flat_map(deviations) {
+            xx += weight * x * x;
+            xy += weight * x * y;
+        }
+        if xx <= 1e-12 {
+            return prior;
+        }
+        let slope = xy / xx;
+        let score = |case: &Case| -> f64 {
+            deviations(case).into_iter().map(|(x, y, weight)| weight * x * (y - slope * x)).sum()
+        };
+        let precision = xx * xx / cases.iter().map(|case| score(case).powi(2)).sum::<f64>().max(1e-12);
+        let prior_precision = (0.75 * prior).powi(-2);
+        let mixed = (precision * slope + prior_precision * prior) / (precision + prior_precision);
+        // data may widen intervals, not narrow them: members share errors that their disagreement does not show
+        mixed.clamp(prior, 6.0 * prior)
+    }
+
+    /// What the factor leaves of every element; where few units tell, all that the members do not disagree about.
+    fn shares(&self, cases: &[Case], sums: &[Sums]) -> Vec<f64> {
+        let mut plain = vec![(0.0, 0.0); self.noise.len()];
+        for element in cases.iter().flat_map(|case| &case.elements) {
+            let sum = &mut plain[element.at as usize];
+            *sum = (sum.0 + 1.0, sum.1 + f64::from(element.spread / element.scale));
+        }
+        let share = |(sum, (n, x)): (&Sums, (f64, f64))| {
+            let expected = (1.0 - self.spread * x / f64::max(n, 1.0)).clamp(0.0, 1.0);
+            let told = sum.y - self.spread * sum.x;
+            ((told + EXPECTED * expected) / (sum.weight + EXPECTED)).clamp(LEAST, 1.0)
+        };
+        sums.iter().zip(plain).map(share).collect()
+    }
 }
 
 /// z with P(|Z| <= z) = level for a standard Gaussian, by bisection.
@@ -127,6 +226,12 @@ mod tests {
     use crate::stream;
     use rand_distr::{Distribution, StandardNormal};
 
+    fn case_of(elements: impl Iterator<Item = (f32, f32, f32)>) -> Case {
+        let element =
+            |(at, (square, scale, spread)): (usize, _)| Element { at: at as u32, square, scale, spread };
+        Case { elements: elements.enumerate().map(element).collect() }
+    }
+
     #[test]
     fn gaussian_scores_give_gaussian_widths() {
         let mut rng = stream(9, &["calibrate"]);
@@ -135,14 +240,15 @@ mod tests {
                 let z: f32 = StandardNormal.sample(&mut rng);
                 (z * z * 0.25, 0.25, 0.0)
             };
-            Case { elements: (0..40).map(draw).collect() }
+            case_of((0..40).map(draw))
         };
         let cases: Vec<Case> = (0..500).map(|_| case()).collect();
-        let calibration = Calibration::fit(&cases, 1.0);
+        let calibration = Calibration::fit(&cases, 40, 1.0);
         assert!((calibration.quantile(0.9) - 1.645).abs() < 0.05);
         assert!((normal_half_width(0.9) - 1.6449).abs() < 1e-3);
         assert_eq!(calibration.spread, 1.0, "members that agree tell nothing");
-        assert!(calibration.is_sound());
+        assert!(calibration.noise.iter().all(|share| *share > 0.8), "all is noise: {:?}", calibration.noise);
+        assert!(calibration.is_sound(40) && !calibration.is_sound(39));
     }
 
     #[test]
@@ -152,11 +258,14 @@ mod tests {
             let v = (i % 10) as f32 / 5.0;
             let draw = |_| {
                 let z: f32 = StandardNormal.sample(&mut rng);
-                (z * z * (1.0 + 3.0 * v), 1.0, v)
+                (z * z * (0.5 + 3.0 * v), 1.0, v)
             };
-            Case { elements: (0..40).map(draw).collect() }
+            case_of((0..40).map(draw))
         };
         let cases: Vec<Case> = (0..1000).map(&mut case).collect();
-        assert!((Calibration::fit(&cases, 1.0).spread - 3.0).abs() < 0.6);
+        let calibration = Calibration::fit(&cases, 40, 1.0);
+        assert!((calibration.spread - 3.0).abs() < 0.6, "{}", calibration.spread);
+        let share = calibration.noise.iter().sum::<f32>() / 40.0;
+        assert!((share - 0.5).abs() < 0.06, "{share}");
     }
 }

@@ -18,6 +18,17 @@ use crate::models::{BaseConfig, Net, Shapes};
 use crate::nn::{Weight, load_weights, save_weights};
 use crate::{Result, stream};
 
+/// The most units on which starts, base models and K are tried ...
+const EXPLORED: usize = 20_000;
+/// ... and the most residuals, as all of them are held at once; but never fewer units than this.
+const RESIDUALS: usize = 1 << 24;
+const FEWEST: usize = 2_000;
+
+/// How many training units are explored where an outcome has so many elements.
+pub(crate) fn explored(elements: usize) -> usize {
+    (RESIDUALS / elements.max(1)).clamp(FEWEST, EXPLORED)
+}
+
 /// Two starts that agree this well (adjusted Rand index) are one.
 const SAME: f64 = 0.98;
 
@@ -28,6 +39,8 @@ pub(crate) struct Context<'a> {
     pub scaler: &'a Scaler,
     pub shapes: &'a Shapes,
     pub split: &'a Split,
+    /// The training units on which starts, base models and K are tried.
+    pub explored: &'a [usize],
     pub device: &'a Device,
     pub pool: &'a Pool,
     pub monitor: &'a dyn Monitor,
@@ -39,10 +52,11 @@ impl<'a> Context<'a> {
         Batcher { data: self.data, scaler: self.scaler, missing: self.shapes.missing }
     }
 
-    pub fn field(&self) -> Field<'a> {
+    /// What a course of EM on the training units `train` works on.
+    pub fn field(&self, train: &'a [usize]) -> Field<'a> {
         Field {
             batcher: self.batcher(),
-            train: &self.split.train,
+            train,
             valid: &self.split.valid,
             device: self.device,
             monitor: self.monitor,
@@ -112,11 +126,20 @@ pub(crate) fn short_schedule(base: &BaseConfig, config: &FitConfig, units: usize
     let epochs = match base {
         BaseConfig::Linear(_) => 30,
         BaseConfig::Mlp(_) => (60_000 / units.max(1)).clamp(12, 60),
-        BaseConfig::Unet(_) | BaseConfig::Transformer(_) => (40_000 / units.max(1)).clamp(8, 30),
+        BaseConfig::Unet(_) => (26_000 / units.max(1)).clamp(6, 20),
+        BaseConfig::Transformer(_) => (40_000 / units.max(1)).clamp(8, 30),
     };
     let batch = batch(config, units);
-    let (learning_rate, weight_decay) = (config.learning_rate, 0.1);
+    let (learning_rate, weight_decay) = (learning_rate(config, base), 0.1);
     Schedule { epochs, batch, learning_rate, cosine: true, weight_decay, patience: None }
+}
+
+/// Adam's step size. Group norms make the weights of a U-Net free of scale: it bears larger steps, and gains by them.
+pub(crate) fn learning_rate(config: &FitConfig, base: &BaseConfig) -> f64 {
+    config.learning_rate.unwrap_or(match base {
+        BaseConfig::Unet(_) => 6e-3,
+        _ => 1e-3,
+    })
 }
 
 /// Units per step: few where there are few, so that an epoch has steps enough.
@@ -126,9 +149,9 @@ pub(crate) fn batch(config: &FitConfig, units: usize) -> usize {
 
 /// One model for all units.
 pub(crate) fn single(context: &Context<'_>, base: &BaseConfig) -> Result<Trained> {
-    let schedule = short_schedule(base, context.config, context.split.train.len());
+    let schedule = short_schedule(base, context.config, context.explored.len());
     let net = context.init(base, 0, &["single", base.name()])?;
-    let task = context.task();
+    let task = Task { train: context.explored, ..context.task() };
     context.monitor.stage("one model for all units", schedule.epochs);
     let work = || {
         context.trained(&format!("single {}", base.name()), base, 0, || {
@@ -152,7 +175,7 @@ pub(crate) fn explore(
 ) -> Result<Vec<Attempt>> {
     let mut jobs = Vec::new();
     if classes == 1 {
-        jobs.push((None, Sharing::Separate, vec![0; context.split.train.len()]));
+        jobs.push((None, Sharing::Separate, vec![0; context.explored.len()]));
     } else {
         for (start, labels) in distinct_starts(context, base, residuals, classes)? {
             for sharing in sharings(base, context.config.sharing) {
@@ -162,7 +185,7 @@ pub(crate) fn explore(
     }
     let epochs = match base {
         BaseConfig::Linear(_) => 0,
-        _ => short_schedule(base, context.config, context.split.train.len()).epochs,
+        _ => short_schedule(base, context.config, context.explored.len()).epochs,
     };
     let networks =
         jobs.iter().map(|job| if job.1 == Sharing::Conditional { 1 } else { classes }).sum::<usize>();
@@ -191,9 +214,7 @@ fn kinds(base: &BaseConfig, asked: &[Start]) -> Vec<Start> {
     match base {
         _ if !asked.is_empty() => asked.to_vec(),
         BaseConfig::Linear(_) | BaseConfig::Mlp(_) => Start::ALL.to_vec(),
-        BaseConfig::Unet(_) | BaseConfig::Transformer(_) => {
-            vec![Start::Kmeans, Start::KmeansScaled, Start::KmeansUnit]
-        }
+        BaseConfig::Unet(_) | BaseConfig::Transformer(_) => vec![Start::Kmeans, Start::KmeansUnit],
     }
 }
 
@@ -230,9 +251,9 @@ fn attempt(
 ) -> Result<Course> {
     if classes == 1 && matches!(base, BaseConfig::Unet(_) | BaseConfig::Transformer(_)) {
         let components = Components { nets: vec![single.clone()], classes };
-        return Ok(Course::of(&context.field(), components, labels, 0));
+        return Ok(Course::of(&context.field(context.explored), components, labels, 0));
     }
-    let schedule = short_schedule(base, context.config, context.split.train.len());
+    let schedule = short_schedule(base, context.config, context.explored.len());
     let start_name = start.map_or("one", Start::name);
     let (k, shared) = (classes.to_string(), format!("{sharing:?}"));
     let name =
@@ -263,10 +284,21 @@ fn attempt(
         let told = if nets.len() == classes { 0 } else { classes };
         let nets = nets.iter().map(|weights| context.restore(base, told, weights)).collect::<Result<_>>()?;
         let labels = labels.iter().map(|&label| label as usize).collect();
-        return Ok(Course::of(&context.field(), Components { nets, classes }, labels, *reseeded as usize));
+        return Ok(Course::of(
+            &context.field(context.explored),
+            Components { nets, classes },
+            labels,
+            *reseeded as usize,
+        ));
     }
-    let course =
-        run(&context.field(), nets, labels, classes, &plan, &mut stream(context.config.seed, &rng_name))?;
+    let course = run(
+        &context.field(context.explored),
+        nets,
+        labels,
+        classes,
+        &plan,
+        &mut stream(context.config.seed, &rng_name),
+    )?;
     let numbers =
         std::iter::once(course.reseeded as f64).chain(course.labels.iter().map(|&label| label as f64));
     let nets = course.mixture.members[0].nets.iter().map(save_weights).collect();

@@ -1,8 +1,8 @@
 //! The default recipe from data to a model that can be asked.
 
-use super::calibrate::{Calibration, Case};
+use super::calibrate::{Calibration, Case, Element};
 use super::components::BATCH;
-use super::explore::{Attempt, Context};
+use super::explore::{Attempt, Context, explored};
 use super::fitted::{FitReport, Fitted, Header, Part, StartReport, Tried};
 use super::members::{self, Member};
 use super::mixture::{Mixture, around, gather};
@@ -23,6 +23,11 @@ use crate::{Result, stream};
 const OTHER: f64 = 0.9;
 /// ... and is not ruled out where its likelihood per element comes this close.
 const CLOSE: f64 = 0.02;
+
+/// The most residuals that scales and intervals are made from, as all of them are held at once ...
+const RESIDUALS: usize = 1 << 23;
+/// ... but never those of fewer units than this.
+const FEWEST: usize = 1_000;
 
 /// Fit a model to `data`; where `valid` is given, all of `data` trains, and selection and calibration use `valid`.
 pub fn fit(
@@ -71,6 +76,7 @@ fn with_context<R>(
     };
     let data = joined.as_ref().unwrap_or(data);
     let Prepared { split, scaler, shapes } = prepared;
+    let explored = split.sample(explored(scaler.y.each()));
     let pool = Pool::new(resources.threads)?;
     let store = Store::open(resources, config, data)?;
     run(&Context {
@@ -79,6 +85,7 @@ fn with_context<R>(
         scaler: &scaler,
         shapes: &shapes,
         split: &split,
+        explored: &explored,
         device: &resources.device,
         pool: &pool,
         monitor,
@@ -187,9 +194,11 @@ fn held_out_residuals(
     labels: &[usize],
     classes: usize,
 ) -> Vec<Residuals> {
+    let most = (RESIDUALS / context.scaler.y.each() / members.len().max(1)).max(FEWEST);
     let parts = context.pool.map(members.iter().collect(), |member| {
-        let own: Vec<usize> = member.held_out.iter().map(|&row| labels[row]).collect();
-        gather(&member.components, &context.batcher(), &member.held_out, &own, context.device)
+        let rows = &member.held_out[..member.held_out.len().min(most)];
+        let own: Vec<usize> = rows.iter().map(|&row| labels[row]).collect();
+        gather(&member.components, &context.batcher(), rows, &own, context.device)
     });
     let mut all = vec![Residuals::default(); classes];
     for part in parts {
@@ -276,7 +285,8 @@ pub(crate) fn finish(
     mut report: FitReport,
 ) -> Result<Fitted> {
     let cases = cases(context, &mixture);
-    let calibration = Calibration::fit(&cases, expected_spread(&base, members::counts(context, &base).1));
+    let expected = expected_spread(&base, members::counts(context, &base).1);
+    let calibration = Calibration::fit(&cases, context.scaler.y.each(), expected);
     let split = context.split;
     report.units = [split.train.len(), split.valid.len(), split.calibration.len()];
     report.delta_hat = delta_hat(context, &mixture);
@@ -318,7 +328,9 @@ fn expected_spread(base: &BaseConfig, folds: usize) -> f32 {
 fn cases(context: &Context<'_>, mixture: &Mixture) -> Vec<Case> {
     let batcher = context.batcher();
     let d = batcher.scaler.y.each();
-    let parts = context.pool.map(context.split.calibration.chunks(BATCH).collect(), |rows| {
+    let all = &context.split.calibration;
+    let rows = &all[..all.len().min((RESIDUALS / d / 2).max(FEWEST))];
+    let parts = context.pool.map(rows.chunks(BATCH).collect(), |rows| {
         let labels = mixture.joint(&batcher, rows, context.device).labels();
         let y = batcher.outcomes(rows);
         let t = batcher.treatments(rows);
@@ -330,9 +342,12 @@ fn cases(context: &Context<'_>, mixture: &Mixture) -> Vec<Case> {
                 let log_variance = mixture.scales.log_variance(k, &t[i * d_t..(i + 1) * d_t]);
                 let mask = batcher.data.y().mask_row(row);
                 for j in (0..d).filter(|&j| mask.is_none_or(|mask| mask[j])) {
-                    let residual = y[i * d + j] - spread.mean[i * d + j];
-                    let element = (residual.powi(2), log_variance[j].exp(), spread.variance[i * d + j]);
-                    cases[i].elements.push(element);
+                    cases[i].elements.push(Element {
+                        at: j as u32,
+                        square: (y[i * d + j] - spread.mean[i * d + j]).powi(2),
+                        scale: log_variance[j].exp(),
+                        spread: spread.variance[i * d + j],
+                    });
                 }
             }
         }

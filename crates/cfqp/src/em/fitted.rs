@@ -293,7 +293,7 @@ impl Header {
             ("layout", layout),
             ("classes", (1..=1000).contains(&self.classes) && self.shapes.classes == 0),
             ("scaler", scalers && shapes),
-            ("calibration", self.calibration.is_sound()),
+            ("calibration", self.calibration.is_sound(self.scaler.y.each())),
             ("mixture", part(&self.members) && self.alternatives.iter().all(part)),
         ];
         match checks.iter().find(|(_, sound)| !sound) {

@@ -6,7 +6,7 @@
 //! where those cannot tell, the smoother network is the better bet.
 
 use super::components::Components;
-use super::explore::{Context, batch};
+use super::explore::{Context, batch, learning_rate};
 use super::trainer::{Schedule, Task, Trained, train};
 use crate::config::Sharing;
 use crate::data::Told;
@@ -67,7 +67,7 @@ fn schedule(context: &Context<'_>, base: &BaseConfig, units: usize, effort: Effo
         _ => effort.steps,
     };
     let epochs = context.config.epochs.unwrap_or_else(|| (steps / per_epoch).clamp(20, 600));
-    let learning_rate = context.config.learning_rate * effort.rate;
+    let learning_rate = learning_rate(context.config, base) * effort.rate;
     let decay = if matches!(base, BaseConfig::Unet(_)) { UNET_DECAY } else { effort.decay };
     Schedule { epochs, batch, learning_rate, cosine: true, weight_decay: decay, patience: None }
 }
@@ -95,7 +95,8 @@ fn train_all(
         .enumerate()
         .flat_map(|(i, (_, setting))| (0..networks(setting)).map(move |k| (i, k)))
         .collect();
-    let trained = context.pool.try_map(jobs, |(i, k)| {
+    let alone = jobs.len() == 1;
+    let work = |(i, k): (usize, usize)| {
         let (fold, setting) = &wanted[i];
         let shared = setting.sharing == Sharing::Conditional;
         let own = |row: &usize| shared || labels[*row] == k;
@@ -113,14 +114,18 @@ fn train_all(
         let schedule = schedule(context, base, rows.len(), setting.effort);
         let title = if stage == "choose" { "how hard to train" } else { "ensemble" };
         context.monitor.stage(title, schedule.epochs);
-        let task = Task { train: &rows, valid: &valid, told, alone: false, ..context.task() };
+        let task = Task { train: &rows, valid: &valid, told, alone, ..context.task() };
         let key = [&name[..], &[if shared { "shared" } else { "own" }]].concat().join(" ");
         let trained = context.trained(&key, base, if shared { classes } else { 0 }, || {
             let mut rng = stream(context.config.seed, &[&name[..], &["train"]].concat());
             train(net, &task, &schedule, &mut rng, context.monitor)
         })?;
         Ok((i, trained))
-    })?;
+    };
+    let trained = match jobs[..] {
+        [job] => vec![context.pool.alone(|| work(job))?],
+        _ => context.pool.try_map(jobs, work)?,
+    };
     let member = |(i, (fold, _)): (usize, &(usize, Setting))| {
         let own = trained.iter().filter(|(job, _)| *job == i);
         Member {

@@ -47,9 +47,9 @@ pub(crate) struct Spread {
     pub variance: Vec<f32>,
 }
 
-/// Mean and variance of `members`.
-pub(crate) fn spread(members: Vec<Vec<f32>>, channel: usize) -> Spread {
-    Spread { variance: covariance(&members, &members, channel), mean: mean(&members) }
+/// Mean and variance of `members`, for outcomes of this shape.
+pub(crate) fn spread(members: Vec<Vec<f32>>, shape: &[usize]) -> Spread {
+    Spread { variance: covariance(&members, &members, shape), mean: mean(&members) }
 }
 
 fn mean(members: &[Vec<f32>]) -> Vec<f32> {
@@ -57,9 +57,9 @@ fn mean(members: &[Vec<f32>]) -> Vec<f32> {
     (0..members[0].len()).map(|i| members.iter().map(|m| m[i]).sum::<f32>() * share).collect()
 }
 
-/// The covariance over members of two of their answers, element by element; half of it is the element's own, half that
-/// of its channel: a few members tell a variance only roughly. Zero if there is only one.
-pub(crate) fn covariance(a: &[Vec<f32>], b: &[Vec<f32>], channel: usize) -> Vec<f32> {
+/// The covariance over members of two of their answers, for every element of outcomes of this shape. A few members tell
+/// it only roughly, so it is smoothed. Zero if there is only one.
+pub(crate) fn covariance(a: &[Vec<f32>], b: &[Vec<f32>], shape: &[usize]) -> Vec<f32> {
     let (mean_a, mean_b) = (mean(a), mean(b));
     let share = 1.0 / (a.len() as f32 - 1.0).max(1.0);
     let product = |i: usize| {
@@ -67,9 +67,37 @@ pub(crate) fn covariance(a: &[Vec<f32>], b: &[Vec<f32>], channel: usize) -> Vec<
         members.sum::<f32>() * share
     };
     let mut out: Vec<f32> = (0..mean_a.len()).map(product).collect();
-    for channel in out.chunks_mut(channel) {
-        let average = channel.iter().sum::<f32>() / channel.len() as f32;
-        channel.iter_mut().for_each(|v| *v = 0.5 * (*v + average));
+    smooth(&mut out, shape);
+    out
+}
+
+/// Half an element's own, half the mean of what is around it: a square in an image, the channel of a series.
+fn smooth(values: &mut [f32], shape: &[usize]) {
+    let channel: usize = shape[1..].iter().product();
+    for channel in values.chunks_mut(channel) {
+        let around = match shape {
+            &[_, _, width] => box_mean(channel, width),
+            _ => vec![channel.iter().sum::<f32>() / channel.len() as f32; channel.len()],
+        };
+        channel.iter_mut().zip(around).for_each(|(v, around)| *v = 0.5 * (*v + around));
+    }
+}
+
+/// Pixels on each side that count as around.
+const AROUND: usize = 2;
+
+/// The mean over a square around every pixel, as far as the image goes.
+fn box_mean(image: &[f32], width: usize) -> Vec<f32> {
+    let height = image.len() / width;
+    let mean = |values: &[f32], i: usize| {
+        let near = &values[i.saturating_sub(AROUND)..values.len().min(i + AROUND + 1)];
+        near.iter().sum::<f32>() / near.len() as f32
+    };
+    let rows: Vec<f32> = image.chunks(width).flat_map(|row| (0..width).map(move |j| mean(row, j))).collect();
+    let mut out = vec![0.0; image.len()];
+    for j in 0..width {
+        let column: Vec<f32> = (0..height).map(|i| rows[i * width + j]).collect();
+        (0..height).for_each(|i| out[i * width + j] = mean(&column, i));
     }
     out
 }
@@ -110,7 +138,7 @@ impl Mixture {
         mean
     }
 
-    /// Mean over members of m_k(x, t), and their variance, smoothed over the elements of a channel.
+    /// Mean over members of m_k(x, t), and their variance, smoothed.
     pub fn spread(
         &self,
         k: usize,
@@ -120,7 +148,7 @@ impl Mixture {
         device: &Device,
     ) -> Spread {
         let members = self.members.iter().map(|member| member.mean(k, batcher, rows, t, device)).collect();
-        spread(members, batcher.scaler.y.each() / batcher.scaler.y.shape()[0])
+        spread(members, batcher.scaler.y.shape())
     }
 
     /// The E step on `rows`.

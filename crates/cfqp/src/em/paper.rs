@@ -24,6 +24,8 @@ use crate::nn::TreatmentEmbeddingConfig;
 use crate::{Error, Result, Rng, stream};
 
 const PATIENCE: usize = 20;
+/// Adam's step size.
+const LEARNING_RATE: f64 = 1e-3;
 
 /// Epochs of both stages, and between two assignments.
 fn lengths(context: &Context<'_>) -> (usize, usize) {
@@ -58,7 +60,8 @@ pub(crate) fn paper_recipe(context: &Context<'_>) -> Result<Fitted> {
     };
     let base = base(context);
     let (epochs, delta) = lengths(context);
-    let (batch, learning_rate) = (context.config.batch, context.config.learning_rate);
+    let (batch, learning_rate) =
+        (context.config.batch, context.config.learning_rate.unwrap_or(LEARNING_RATE));
     let schedule =
         Schedule { epochs, batch, learning_rate, cosine: false, weight_decay: 0.0, patience: Some(PATIENCE) };
     let single = first_stage(context, &base, &schedule)?;
@@ -67,7 +70,8 @@ pub(crate) fn paper_recipe(context: &Context<'_>) -> Result<Fitted> {
     let labels = groups(context, &residuals, classes)?;
     let stage = second_stage(context, single, labels, classes, &schedule, delta)?;
     let mixture = equal_scales(context, stage.components);
-    let course = Course::of(&context.field(), mixture.members[0].clone(), stage.labels, 0);
+    let course =
+        Course::of(&context.field(&context.split.train), mixture.members[0].clone(), stage.labels, 0);
     let mut class_sizes = vec![0; classes];
     course.labels.iter().for_each(|&label| class_sizes[label] += 1);
     let report = FitReport {

@@ -102,7 +102,7 @@ fn mean(values: &[f64]) -> f64 {
 fn climb(context: &Context<'_>, base: BaseConfig, to_the_top: bool) -> Result<Vec<Rung>> {
     let single = single(context, &base)?;
     let residuals =
-        residuals(&single.net, &context.batcher(), &context.split.train, context.device, context.pool);
+        residuals(&single.net, &context.batcher(), context.explored, context.device, context.pool);
     let rung = |classes: usize| -> Result<Rung> {
         let attempts = explore(context, &base, &single.net, &residuals, classes)?;
         Ok(Rung { base: base.clone(), classes, attempts })
@@ -113,7 +113,7 @@ fn climb(context: &Context<'_>, base: BaseConfig, to_the_top: bool) -> Result<Ve
         Classes::Given(classes) => rungs.push(rung(classes)?),
         Classes::Auto => {
             let d = context.scaler.y.each();
-            let most = context.config.max_classes.min(context.split.train.len() / 8).max(1);
+            let most = context.config.max_classes.min(context.explored.len() / 8).max(1);
             let mut best = 0;
             for classes in 2..=most {
                 rungs.push(rung(classes)?);

@@ -1,6 +1,6 @@
 //! A fit that is told the class of every unit: what the default recipe would reach, were its classes right.
 
-use super::explore::{Context, short_schedule};
+use super::explore::{Context, explored, short_schedule};
 use super::fit::{Labelled, finish, learn};
 use super::fitted::{FitReport, Fitted};
 use super::mixture::Mixture;
@@ -27,12 +27,14 @@ pub(crate) fn fit_told(
     assert_eq!(labels.len(), data.len(), "every unit has a class");
     let prepared = Prepared::new(data, config.seed, false)?;
     let (pool, store) = (Pool::new(resources.threads)?, Store::open(resources, config, data)?);
+    let explored = prepared.split.sample(explored(prepared.scaler.y.each()));
     let context = Context {
         config,
         data,
         scaler: &prepared.scaler,
         shapes: &prepared.shapes,
         split: &prepared.split,
+        explored: &explored,
         device: &resources.device,
         pool: &pool,
         monitor,

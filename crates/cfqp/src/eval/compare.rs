@@ -126,14 +126,14 @@ fn attempt(
     resources: &Resources,
     watch: &dyn Watch,
 ) -> Result<(Run, Option<Error>)> {
-    let (scores, error) = match run(method, &config, trial, resources, watch) {
-        Ok(scores) => (Some(scores), None),
+    let (scores, shown, error) = match run(method, &config, trial, resources, watch) {
+        Ok((scores, shown)) => (Some(scores), shown, None),
         Err(error @ (Error::Interrupted | Error::Io { .. })) => return Err(error),
-        Err(error) => (None, Some(error)),
+        Err(error) => (None, Vec::new(), Some(error)),
     };
     let (version, seed) = (env!("CARGO_PKG_VERSION").to_owned(), config.fit.seed);
     let told = error.as_ref().map(ToString::to_string);
-    Ok((Run { method, seed, version, config, scores, error: told }, error))
+    Ok((Run { method, seed, version, config, scores, error: told, shown }, error))
 }
 
 /// Mean and standard deviation over the runs that have the measure.

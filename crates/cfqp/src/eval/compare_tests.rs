@@ -37,6 +37,7 @@ fn methods_run_once_and_are_summarised() {
         test: &test.data,
         truth: &truth,
         effects: None,
+        showcase: None,
     };
     let methods = [Method::DeepIte, Method::Sc, Method::Cfqp, Method::Oracle];
     let folder = tempfile::tempdir().unwrap();
@@ -66,7 +67,14 @@ fn methods_run_once_and_are_summarised() {
 fn what_cannot_be_compared_is_refused_and_what_fails_is_noted() {
     let (train, test) = worlds();
     let truth = Reference::from(test.truth.clone());
-    let trial = Trial { train: &train.data, train_z: None, test: &test.data, truth: &truth, effects: None };
+    let trial = Trial {
+        train: &train.data,
+        train_z: None,
+        test: &test.data,
+        truth: &truth,
+        effects: None,
+        showcase: None,
+    };
     let refused = |methods: &[Method], change: fn(&mut Comparison)| {
         let mut comparison = comparison(methods);
         change(&mut comparison);
@@ -91,7 +99,14 @@ fn what_cannot_be_compared_is_refused_and_what_fails_is_noted() {
 fn the_published_algorithm_takes_over_how_many_classes_were_found() {
     let (train, test) = worlds();
     let truth = Reference::from(test.truth.clone());
-    let trial = Trial { train: &train.data, train_z: None, test: &test.data, truth: &truth, effects: None };
+    let trial = Trial {
+        train: &train.data,
+        train_z: None,
+        test: &test.data,
+        truth: &truth,
+        effects: None,
+        showcase: None,
+    };
     let mut comparison = comparison(&[Method::CfqpKmeans, Method::Cfqp]);
     (comparison.config.fit.classes, comparison.config.fit.max_classes) = (Classes::Auto, 4);
     comparison.seeds.truncate(1);
@@ -112,8 +127,14 @@ fn effects_are_scored_where_they_are_known() {
     });
     let effect = crate::Units::new("effect", vec![2, 20], effect.collect()).unwrap();
     let effects = super::super::Effects { from: treatment(0.5), to: treatment(0.8), effect };
-    let trial =
-        Trial { train: &train.data, train_z: None, test: &test.data, truth: &truth, effects: Some(&effects) };
+    let trial = Trial {
+        train: &train.data,
+        train_z: None,
+        test: &test.data,
+        truth: &truth,
+        effects: Some(&effects),
+        showcase: None,
+    };
     let runs = comparison(&[Method::DeepIte, Method::Cfqp]);
     let runs = runs.run(&trial, &Resources::default(), None, &()).unwrap();
     let pehe = |i: usize| runs[i].scores.as_ref().unwrap().pehe.unwrap();

@@ -15,5 +15,5 @@ use evaluate::accuracy;
 pub use evaluate::{Evaluation, Reference, evaluate, read_classes, read_truth};
 pub use measures::{Coverage, Pehe, coverage, mse, pehe};
 pub use oracle::{Oracle, ToldOracle};
-pub use runs::{Effects, Run, Scores, Trial};
+pub use runs::{Effects, Run, Scores, Showcase, Trial};
 pub use ssim::ssim;

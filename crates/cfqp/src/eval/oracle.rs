@@ -6,7 +6,7 @@
 use crate::baselines::Counterfactual;
 use crate::em::fit_told;
 use crate::query::Answering;
-use crate::{Ask, Dataset, Error, FitConfig, Fitted, Monitor, Resources, Result, Units};
+use crate::{Dataset, Error, FitConfig, Fitted, Monitor, Resources, Result, Units};
 
 /// A model that was told the classes of its training units.
 #[derive(Clone, Debug)]
@@ -28,9 +28,10 @@ impl Oracle {
         fit_told(data, z, config, resources, monitor).map(Self)
     }
 
-    /// The oracle for units of the true classes `z`: it can be asked about these units alone.
-    pub fn told(self, z: Vec<usize>) -> ToldOracle {
-        ToldOracle { fitted: self.0, z }
+    /// The oracle for units of the true classes `z`, of whose noise `rho` is the same in both worlds: it can be
+    /// asked about these units alone.
+    pub fn told(self, z: Vec<usize>, rho: f32) -> ToldOracle {
+        ToldOracle { fitted: self.0, z, rho }
     }
 }
 
@@ -39,6 +40,7 @@ impl Oracle {
 pub struct ToldOracle {
     fitted: Fitted,
     z: Vec<usize>,
+    rho: f32,
 }
 
 impl ToldOracle {
@@ -50,7 +52,7 @@ impl ToldOracle {
 
 impl Counterfactual for ToldOracle {
     fn counterfactual(&self, data: &Dataset, to: &Units) -> Result<Units> {
-        self.fitted.answer_as(data, to, Answering::Told(&self.z), Ask::default().rho)
+        self.fitted.answer_as(data, to, Answering::Told(&self.z), self.rho)
     }
 }
 
@@ -67,14 +69,14 @@ mod tests {
         let config = FitConfig { base: Base::Linear, ..FitConfig::default() };
         let oracle = Oracle::fit(&train.data, &train.truth.z, &config, &Resources::default(), &()).unwrap();
         let error = |z: Vec<usize>| {
-            let answers = oracle.clone().told(z).counterfactual(&test.data, &test.truth.t_new).unwrap();
+            let answers = oracle.clone().told(z, 1.0).counterfactual(&test.data, &test.truth.t_new).unwrap();
             mse(&test.truth.y_new, &answers).unwrap()
         };
         assert!(error(test.truth.z.clone()) < 0.0005, "{}", error(test.truth.z.clone()));
         assert!(error(test.truth.z.iter().map(|z| (z + 1) % 3).collect()) > 0.01);
-        let few = oracle.clone().told(vec![0; 3]).counterfactual(&test.data, &test.truth.t_new);
+        let few = oracle.clone().told(vec![0; 3], 1.0).counterfactual(&test.data, &test.truth.t_new);
         assert_eq!(few.unwrap_err().to_string(), "z: 3 classes for 60 units");
-        let other = oracle.told(vec![7; 60]).counterfactual(&test.data, &test.truth.t_new);
+        let other = oracle.told(vec![7; 60], 1.0).counterfactual(&test.data, &test.truth.t_new);
         assert!(other.unwrap_err().to_string().contains("z, unit 0: class 7"));
         assert!(Oracle::fit(&train.data, &[0], &config, &Resources::default(), &()).is_err());
     }

@@ -25,6 +25,17 @@ pub struct Trial<'a> {
     pub truth: &'a Reference,
     /// Effects to be estimated as well, where they are known.
     pub effects: Option<&'a Effects>,
+    /// Units to show, where somebody wants to look at them.
+    pub showcase: Option<&'a Showcase>,
+}
+
+/// A few units, each to be answered for under a few treatments.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Showcase {
+    /// The units.
+    pub units: Dataset,
+    /// The treatments, each for all units.
+    pub treatments: Vec<f32>,
 }
 
 /// True effects y(to) - y(from) of the test units.
@@ -54,6 +65,17 @@ pub struct Run {
     pub scores: Option<Scores>,
     /// Why it failed.
     pub error: Option<String>,
+    /// Its answers for the units of the [`Showcase`], one list per treatment; none for the oracle, which knows the
+    /// classes of the test units alone. Kept with the run, but no part of its results.
+    #[serde(skip)]
+    pub shown: Vec<Vec<f32>>,
+}
+
+/// A run as it is kept.
+#[derive(Serialize, Deserialize)]
+struct Kept<R> {
+    run: R,
+    shown: Vec<Vec<f32>>,
 }
 
 /// How good a method's answers are, and what they cost.
@@ -98,7 +120,7 @@ pub(super) fn run(
     trial: &Trial<'_>,
     resources: &Resources,
     monitor: &dyn Monitor,
-) -> Result<Scores> {
+) -> Result<(Scores, Vec<Vec<f32>>)> {
     reset_peak();
     let start = Instant::now();
     let fitted = fit(method, config, trial, resources, monitor)?;
@@ -126,7 +148,19 @@ pub(super) fn run(
         query_seconds,
         peak_rss_mb,
     };
-    of_mixture(method, &*fitted, trial, scores)
+    let shown = match trial.showcase {
+        Some(showcase) if method != Method::Oracle => show(&*fitted, showcase)?,
+        _ => Vec::new(),
+    };
+    Ok((of_mixture(method, &*fitted, trial, scores)?, shown))
+}
+
+fn show(fitted: &dyn Counterfactual, showcase: &Showcase) -> Result<Vec<Vec<f32>>> {
+    let answer = |&t: &f32| -> Result<Vec<f32>> {
+        let to = Units::new("t", vec![1], vec![t])?;
+        Ok(fitted.counterfactual(&showcase.units, &to)?.values().to_vec())
+    };
+    showcase.treatments.iter().map(answer).collect()
 }
 
 fn fit(
@@ -144,7 +178,7 @@ fn fit(
         return Err(Error::data("z", "the oracle must be told the classes", hint));
     };
     let oracle = Oracle::fit(trial.train, train, &config.fit, resources, monitor)?;
-    Ok(Box::new(oracle.told(test.clone())))
+    Ok(Box::new(oracle.told(test.clone(), config.rho)))
 }
 
 fn effect_error(fitted: &dyn Counterfactual, test: &Dataset, effects: &Effects) -> Result<super::Pehe> {
@@ -192,8 +226,9 @@ impl Shelf<'_> {
         let mut units = vec![train.x(), train.t(), train.y(), test.x(), test.t(), test.y()];
         units.extend([&truth.t_new, &truth.y_new]);
         units.extend(trial.effects.iter().flat_map(|effects| [&effects.from, &effects.to, &effects.effect]));
-        let version = env!("CARGO_PKG_VERSION");
-        let mark = fingerprint(&(method, config, version, trial.train_z, &truth.z), &units)?;
+        units.extend(trial.showcase.iter().flat_map(|case| [case.units.x(), case.units.t(), case.units.y()]));
+        let (version, shown) = (env!("CARGO_PKG_VERSION"), trial.showcase.map(|case| &case.treatments));
+        let mark = fingerprint(&(method, config, version, trial.train_z, &truth.z, shown), &units)?;
         Ok(Some(folder.join(format!("{}-{}-{mark}.json", method.name(), config.fit.seed))))
     }
 
@@ -201,7 +236,8 @@ impl Shelf<'_> {
     pub fn recall(&self, method: Method, config: &MethodConfig, trial: &Trial<'_>) -> Result<Option<Run>> {
         let Some(path) = self.path(method, config, trial)? else { return Ok(None) };
         let Ok(text) = std::fs::read_to_string(path) else { return Ok(None) };
-        Ok(serde_json::from_str(&text).ok())
+        let kept: Option<Kept<Run>> = serde_json::from_str(&text).ok();
+        Ok(kept.map(|Kept { run, shown }| Run { shown, ..run }))
     }
 
     pub fn keep(&self, run: &Run, trial: &Trial<'_>) -> Result<()> {
@@ -209,8 +245,9 @@ impl Shelf<'_> {
         if let Some(folder) = self.folder {
             std::fs::create_dir_all(folder).map_err(Error::io(folder))?;
         }
+        let kept = Kept { run, shown: run.shown.clone() };
         write_atomically(&path, |file| {
-            serde_json::to_writer_pretty(file, run).map_err(|error| Error::io(&path)(error.into()))
+            serde_json::to_writer(file, &kept).map_err(|error| Error::io(&path)(error.into()))
         })
     }
 }

@@ -5,23 +5,30 @@
 /// Lanes that sums are kept in.
 pub(crate) const LANES: usize = 16;
 
-/// Run `f`, compiled for AVX-512 where there is one.
+/// Run `f`, compiled for AVX-512, for AVX2 or for the plain target, by what the processor has. What `f` calls is compiled
+/// along with it where it is always inlined.
 #[inline(always)]
 pub(crate) fn wide<R>(f: impl FnOnce() -> R) -> R {
     #[cfg(target_arch = "x86_64")]
     {
+        use std::is_x86_feature_detected as has;
+
         #[target_feature(enable = "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw")]
         fn avx512<R>(f: impl FnOnce() -> R) -> R {
             f()
         }
-        let has = std::is_x86_feature_detected!("avx512f")
-            && std::is_x86_feature_detected!("avx512vl")
-            && std::is_x86_feature_detected!("avx512dq")
-            && std::is_x86_feature_detected!("avx512bw")
-            && std::is_x86_feature_detected!("fma");
-        if has {
-            // SAFETY: the processor has every feature that the function is compiled for.
-            return unsafe { avx512(f) };
+        #[target_feature(enable = "avx2,fma")]
+        fn avx2<R>(f: impl FnOnce() -> R) -> R {
+            f()
+        }
+        // the standard library asks the processor once and remembers
+        if has!("avx2") && has!("fma") {
+            if has!("avx512f") && has!("avx512vl") && has!("avx512dq") && has!("avx512bw") {
+                // SAFETY: the processor has every feature that the function is compiled for.
+                return unsafe { avx512(f) };
+            }
+            // SAFETY: as above.
+            return unsafe { avx2(f) };
         }
     }
     f()

@@ -3,7 +3,7 @@
 use burn::tensor::Device;
 
 use crate::data::Batcher;
-use crate::em::{Mixture, covariance, gaussian_nll, log_sum_exp, spread};
+use crate::em::{Calibration, Mixture, covariance, gaussian_nll, log_sum_exp, spread};
 
 /// Where scales differ between two treatments, part of the noise may grow with the scale and part stay: carrying all
 /// of it over by the ratio of scales is then off by a share of the growth s(t')^2 (1 - min s^2 / max s^2). For one
@@ -62,8 +62,8 @@ pub(crate) struct Question<'a> {
     pub to: &'a [f32],
     pub from: Option<&'a [f32]>,
     pub rho: f32,
-    /// What the members' variance must be multiplied by to be that of their mean.
-    pub spread: f32,
+    /// What part of a residual is noise, and what the members' variance must be multiplied by.
+    pub calibration: &'a Calibration,
     /// Classes less probable than this are not asked.
     pub least: f32,
 }
@@ -93,9 +93,9 @@ impl Question<'_> {
         }
     }
 
-    /// Elements of one channel of an outcome.
-    fn channel(&self) -> usize {
-        self.batcher.scaler.y.each() / self.batcher.scaler.y.shape()[0]
+    /// Of an outcome.
+    fn shape(&self) -> &[usize] {
+        self.batcher.scaler.y.shape()
     }
 
     fn d_t(&self) -> usize {
@@ -196,12 +196,12 @@ struct Factual<'a> {
 
 /// What class k answers.
 ///
-/// A factual residual r = y - m(t) is noise e, of variance S^2 - v, and the model's own error b(t), of variance v, which
+/// A factual residual r = y - m(t) is noise e, of variance a s(t)^2, and the model's own error b(t), of variance v, which
 /// the members' differences tell. Of the noise rho s(t') / s(t) is carried over; of the model's error what it has in
 /// common with that at t', by the members' covariance:
 ///
 /// ```text
-/// answer = m(t') + c r,   c = rho ((S^2 - v) s(t') / s(t) + cov(b(t), b(t'))) / S^2
+/// answer = m(t') + c r,   c = rho (a s(t) s(t') + cov(b(t), b(t'))) / (a s(t)^2 + v)
 /// ```
 ///
 /// At t' = t and rho = 1 this is y itself.
@@ -230,7 +230,7 @@ fn class_answer(
         let answer = |i: usize| to.means[j][i] - less(i) - carried[i] * factual.members[j][i];
         (0..carried.len()).map(answer).collect()
     };
-    let spread = spread((0..mixture.members.len()).map(member).collect(), question.channel());
+    let spread = spread((0..mixture.members.len()).map(member).collect(), question.shape());
     let mean = spread.mean.iter().zip(factual.y.iter().zip(&carried)).map(|(m, (y, c))| m + c * y).collect();
     let deviation = |log_variance: f32| (0.5 * log_variance).exp();
     let fresh = |i: usize| {
@@ -265,33 +265,30 @@ struct Under {
     means: Vec<Vec<f32>>,
 }
 
-/// The variance of factual residuals, split into noise and the members' own error.
+/// The variance of factual residuals, in its parts.
 struct Own {
     noise: Vec<f32>,
-    /// What a covariance of the members must be multiplied by.
-    factor: Vec<f32>,
+    /// Of the members' own error.
+    error: Vec<f32>,
 }
 
 impl Own {
     fn new(question: &Question<'_>, factual: &Factual<'_>) -> Self {
-        let variance = covariance(factual.members, factual.members, question.channel());
-        let parts = variance.iter().zip(factual.seen).map(|(&variance, seen)| {
-            let (all, own) = (seen.exp(), question.spread * variance);
-            // never more than there is
-            let factor = if own > all { question.spread * all / own } else { question.spread };
-            (all - factor * variance, factor)
-        });
-        let (noise, factor) = parts.unzip();
-        Self { noise, factor }
+        let Calibration { noise, spread, .. } = question.calibration;
+        let mut error = covariance(factual.members, factual.members, question.shape());
+        error.iter_mut().for_each(|v| *v *= spread);
+        let noise = factual.seen.iter().zip(noise.iter().cycle()).map(|(seen, share)| share * seen.exp());
+        Self { noise: noise.collect(), error }
     }
 
     /// How much of a residual's noise goes over to other treatments, and how much of the residual.
     fn carried(&self, question: &Question<'_>, factual: &Factual<'_>, under: &Under) -> (Vec<f32>, Vec<f32>) {
-        let shared = covariance(factual.members, &under.means, question.channel());
+        let shared = covariance(factual.members, &under.means, question.shape());
         let of = |i: usize| {
             let kept = factual.kept[i] * (0.5 * (under.log_variance[i] - factual.seen[i])).exp();
-            let error = factual.kept[i] * self.factor[i] * shared[i];
-            (kept, (kept * self.noise[i] + error) / factual.seen[i].exp())
+            let error = factual.kept[i] * question.calibration.spread * shared[i];
+            let all = (self.noise[i] + self.error[i]).max(f32::MIN_POSITIVE);
+            (kept, (kept * self.noise[i] + error) / all)
         };
         (0..shared.len()).map(of).unzip()
     }

@@ -110,13 +110,13 @@ impl Fitted {
         let to = self.shapes().treatments(&scaler.t, to, data.len())?;
         let from = from.map(|from| self.shapes().treatments(&scaler.t, from, data.len())).transpose()?;
         let rows: Vec<usize> = (0..data.len()).collect();
-        let spread = self.header.calibration.spread;
+        let calibration = &self.header.calibration;
         let part = |rows: &[usize]| {
             let own = rows[0] * scaler.t.each()..(rows[rows.len() - 1] + 1) * scaler.t.each();
             let from = from.as_ref().map(|from| &from[own.clone()]);
             let to = &to[own.clone()];
             self.answer_batch(
-                &Question { batcher, rows, to, from, rho: ask.rho, spread, least: NEGLIGIBLE },
+                &Question { batcher, rows, to, from, rho: ask.rho, calibration, least: NEGLIGIBLE },
                 ask,
             )
         };

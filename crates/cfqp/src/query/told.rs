@@ -32,9 +32,9 @@ impl Fitted {
         let rows: Vec<usize> = (0..data.len()).collect();
         let parts = Pool::new(self.threads)?.map(rows.chunks(BATCH).collect(), |rows| {
             let to = &to[rows[0] * d_t..][..rows.len() * d_t];
-            let spread = self.header.calibration.spread;
+            let calibration = &self.header.calibration;
             // whoever is told the class may be told an improbable one
-            let question = Question { batcher, rows, to, from: None, rho, spread, least: 0.0 };
+            let question = Question { batcher, rows, to, from: None, rho, calibration, least: 0.0 };
             let answers = abduct(&self.mixture, &question, &self.device);
             let class = |i: usize| match answering {
                 Answering::Told(classes) => classes[rows[i]],

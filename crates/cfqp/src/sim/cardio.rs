@@ -5,7 +5,10 @@ use std::array;
 use serde::{Deserialize, Serialize};
 
 use super::ode::rk4;
-use super::{Draw, Noise, Simulated, Unit, check_sigma, draw_class, normal, simulate, uniform, unit_stream};
+use super::{
+    Draw, Noise, Simulated, Unit, check_rho, check_sigma, draw_class, normal, other_noise, simulate, uniform,
+    unit_stream,
+};
 use crate::{Result, Rng};
 
 /// Seconds, and samples, before the treatment, and as many after it.
@@ -42,7 +45,7 @@ type State = [f64; 4];
 ///
 /// Start: p_a ~ U(0.75, 0.85), p_v ~ U(0.3, 0.7), S ~ U(0.15, 0.25), sv ~ U(0.9, 1). z ~ Bernoulli(1/2),
 /// T ~ U(0.4, 1). Additive noise: N(0, sigma^2) on every point. Non-additive: noise(t) is N(0, sigma^2), drawn
-/// anew every second. The noise of an outcome is the same under every treatment.
+/// anew every second. The noise of an outcome is the same under every treatment, unless `rho` says otherwise of t'.
 ///
 /// # Shapes
 /// x `[2, 20]` (p_a = P_a/100 and p_v = P_v/10 at 1, 2, ..., 20 s), t `[1]`, y `[2, 20]` (at 21, 22, ..., 40 s).
@@ -53,6 +56,8 @@ pub struct Cardio {
     pub noise: Noise,
     /// Standard deviation of the noise; 0.01 where none is given.
     pub sigma: Option<f32>,
+    /// Correlation of the noise in the two worlds; 1, the same noise, where none is given.
+    pub rho: Option<f32>,
     /// The venous compliance C_v is U(10, 110) per unit and not seen, instead of 111.
     pub hidden_compliance: bool,
     /// All units are of class 0: there is no class to find.
@@ -67,6 +72,7 @@ impl Cardio {
 
     /// Whether the settings can be used.
     pub fn check(&self) -> Result<()> {
+        check_rho(self.rho)?;
         check_sigma(self.sigma())
     }
 
@@ -94,12 +100,21 @@ impl Cardio {
         };
         let x_noise = point_noise(seen, rng);
         let y_noise = point_noise(seen, rng);
-        let flow_noise = array::from_fn(|_| normal(rng, within));
+        let flow = flow_noise(within, rng);
+        let other = (
+            other_noise(&y_noise, self.rho, || point_noise(seen, rng)),
+            other_noise(&flow, self.rho, || flow_noise(within, rng)),
+        );
 
         let before = trajectory(start, c_v, |_, _| [0.0; 2]);
-        let response = response(start[0]);
-        let unit = Patient { z, c_v, response, treated_from: before[SECONDS - 1], flow_noise, y_noise };
-        Draw { x: pressures(&before, &x_noise), z, t, t_new, unit }
+        let (response, treated_from) = (response(start[0]), before[SECONDS - 1]);
+        let x = pressures(&before, &x_noise);
+        let unit = Patient { z, c_v, response, treated_from, flow_noise: flow, y_noise };
+        let other = match other {
+            (Some(y_noise), Some(flow_noise)) => Some(Patient { flow_noise, y_noise, ..unit }),
+            _ => None,
+        };
+        Draw { x, z, t, t_new, unit, other }
     }
 }
 
@@ -113,7 +128,7 @@ struct Patient {
     /// The state at 20 s.
     treated_from: State,
     /// noise(t), one a second.
-    flow_noise: [f64; SECONDS],
+    flow_noise: Vec<f64>,
     y_noise: Vec<f64>,
 }
 
@@ -160,6 +175,10 @@ fn derivative(&[p_a, p_v, s, sv]: &State, c_v: f64, [given, venous]: [f64; 2]) -
     [q / C_A / 100.0, (-q + venous) / c_v / 10.0, (tone - s) / TAU, 0.001 * given]
 }
 
+fn flow_noise(sigma: f32, rng: &mut Rng) -> Vec<f64> {
+    (0..SECONDS).map(|_| normal(rng, sigma)).collect()
+}
+
 fn point_noise(sigma: f32, rng: &mut Rng) -> Vec<f64> {
     (0..2 * SECONDS).map(|_| normal(rng, sigma)).collect()
 }
@@ -200,7 +219,7 @@ mod tests {
             c_v,
             response: response(start[0]),
             treated_from: before[SECONDS - 1],
-            flow_noise: [0.0; SECONDS],
+            flow_noise: vec![0.0; SECONDS],
             y_noise: vec![0.0; 2 * SECONDS],
         };
         (patient, before)

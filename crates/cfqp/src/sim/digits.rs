@@ -1,12 +1,14 @@
 //! Digits that are coloured by a hidden class and turned by the treatment.
 
-use rand::RngExt as _;
 use rand::seq::SliceRandom as _;
+use rand::{RngExt as _, SeedableRng as _};
 use serde::{Deserialize, Serialize};
 
 use super::glyphs::{SIDE, draw_digit};
 use super::image::{Interpolation, blur, rotate};
-use super::{Draw, Noise, Simulated, Unit, check_sigma, draw_class, normal, simulate, uniform, unit_stream};
+use super::{
+    Draw, Noise, Simulated, Unit, check_rho, check_sigma, draw_class, normal, simulate, uniform, unit_stream,
+};
 use crate::{Error, Mnist, Result, Rng, stream};
 
 /// Blue, purple, red, teal, green, olive.
@@ -23,7 +25,7 @@ const COLOURS: [[f32; 3]; 6] =
 ///
 /// Additive noise: N(0, sigma^2) on every pixel and channel of y; x has none. Non-additive: a 5 x 5 Gaussian
 /// blur before the rotation, its standard deviation U(0.1, 1) per unit. The noise of an outcome is the same
-/// under every treatment.
+/// under every treatment, unless `rho` says otherwise of t'.
 ///
 /// # Shapes
 /// x `[1, 28, 28]` in [0, 1], t `[1]`, y `[3, 28, 28]` (red, green, blue).
@@ -34,6 +36,8 @@ pub struct Digits {
     pub noise: Noise,
     /// Standard deviation of additive noise; 0.01 where none is given.
     pub sigma: Option<f32>,
+    /// Correlation of the additive noise in the two worlds; 1, the same noise, where none is given.
+    pub rho: Option<f32>,
     /// How far the label decides the class, from 0 (not at all) to 1 (it does).
     pub class_correlation: f32,
     /// All units are of class 0: there is nothing hidden to find.
@@ -72,6 +76,11 @@ impl Digits {
             let problem = "non-additive digits are blurred by U(0.1, 1) pixels, whatever sigma is";
             return Err(Error::config("sigma", problem, "leave sigma out, or take additive noise"));
         }
+        if self.noise == Noise::NonAdditive && self.rho.is_some() {
+            let problem = "a digit has one blur, the same in both worlds";
+            return Err(Error::config("rho", problem, "leave rho out, or take additive noise"));
+        }
+        check_rho(self.rho)?;
         check_sigma(self.sigma())
     }
 
@@ -103,8 +112,25 @@ impl Digits {
             Noise::NonAdditive => (Some(sd), 0.0),
         };
         let x = grey(&pixels);
-        let unit = Digit { z, pixels, blur, sigma, noise: rng.clone(), interpolation: self.interpolation };
-        Draw { x, z, t, t_new, unit }
+        let unit = Digit {
+            z,
+            pixels,
+            blur,
+            sigma,
+            noise: rng.clone(),
+            apart: None,
+            interpolation: self.interpolation,
+        };
+        let other = self.rho.filter(|&rho| rho < 1.0).map(|rho| {
+            let apart = Rng::seed_from_u64(rng.random());
+            Digit {
+                apart: Some((rho, apart)),
+                pixels: unit.pixels.clone(),
+                noise: unit.noise.clone(),
+                ..unit
+            }
+        });
+        Draw { x, z, t, t_new, unit, other }
     }
 
     /// The label's colour with probability `class_correlation`, else any.
@@ -124,6 +150,8 @@ struct Digit {
     sigma: f32,
     /// Where the additive noise starts: drawn again for each outcome, as it is thrice the size of the image.
     noise: Rng,
+    /// Where the noise that is drawn apart starts, and how much of it is the same.
+    apart: Option<(f32, Rng)>,
     interpolation: Interpolation,
 }
 
@@ -139,7 +167,14 @@ impl Unit for Digit {
             COLOURS[self.z].iter().flat_map(|c| turned.iter().map(move |p| c * p)).collect();
         if self.sigma > 0.0 {
             let mut noise = self.noise.clone();
-            y.iter_mut().for_each(|y| *y += normal(&mut noise, self.sigma) as f32);
+            let mut apart = self.apart.clone();
+            for y in &mut y {
+                let mut e = normal(&mut noise, self.sigma) as f32;
+                if let Some((rho, fresh)) = &mut apart {
+                    e = *rho * e + (1.0 - *rho * *rho).sqrt() * normal(fresh, self.sigma) as f32;
+                }
+                *y += e;
+            }
         }
         y
     }

@@ -1,10 +1,10 @@
 //! Simulators: units whose counterfactuals are known.
 //!
 //! A simulator draws, per unit, covariates x, a hidden class z, noise, a treatment t and another one, t', from
-//! the same law given x. Both outcomes come from the same x, z and noise:
+//! the same law given x. Both outcomes come from the same x, z and, unless told otherwise, noise:
 //!
 //! ```text
-//! y = f(x, t, z, noise)    y' = f(x, t', z, noise)
+//! y = f(x, t, z, e)    y' = f(x, t', z, e'),    e' = rho e + sqrt(1 - rho^2) (as much noise, drawn apart)
 //! ```
 //!
 //! What training may see is the [`Dataset`]; the rest is the [`Truth`], kept apart from it.
@@ -20,6 +20,7 @@
 mod cardio;
 mod digits;
 mod glyphs;
+mod ihdp;
 mod image;
 mod ode;
 mod oscillator;
@@ -38,6 +39,7 @@ use crate::{Dataset, Error, Result, Rng, Units, stream};
 
 pub use cardio::Cardio;
 pub use digits::{DigitSource, Digits};
+pub use ihdp::Ihdp;
 pub use image::{Interpolation, blur, rotate};
 pub use oscillator::Oscillator;
 
@@ -108,6 +110,8 @@ struct Draw<U> {
     t: f32,
     t_new: f32,
     unit: U,
+    /// The unit in the world of `t_new`, where its noise is not the same.
+    other: Option<U>,
 }
 
 /// Draws `n` units in parallel. `draw(i)` must depend on `i` alone, and not on `n` or on other units.
@@ -121,7 +125,8 @@ fn simulate<U: Unit + 'static>(
         .into_par_iter()
         .map(|i| {
             let draw = draw(i);
-            let (y, y_new) = (draw.unit.outcome(draw.t), draw.unit.outcome(draw.t_new));
+            let other = draw.other.as_ref().unwrap_or(&draw.unit);
+            let (y, y_new) = (draw.unit.outcome(draw.t), other.outcome(draw.t_new));
             (draw, y, y_new)
         })
         .collect();
@@ -167,6 +172,23 @@ fn normal(rng: &mut Rng, sd: f32) -> f64 {
 fn draw_class(rng: &mut Rng, classes: usize, single_class: bool) -> usize {
     let z = rng.random_range(0..classes);
     if single_class { 0 } else { z }
+}
+
+/// Noise of the other world, and as much of it drawn apart as `rho` leaves room for; none where all is the same.
+fn other_noise(noise: &[f64], rho: Option<f32>, fresh: impl FnOnce() -> Vec<f64>) -> Option<Vec<f64>> {
+    let rho = f64::from(rho.filter(|&rho| rho < 1.0)?);
+    let apart = (1.0 - rho * rho).sqrt();
+    Some(noise.iter().zip(fresh()).map(|(noise, fresh)| rho * noise + apart * fresh).collect())
+}
+
+fn check_rho(rho: Option<f32>) -> Result<()> {
+    match rho {
+        Some(rho) if !(0.0..=1.0).contains(&rho) => {
+            let problem = format!("{rho} is not a share of noise");
+            Err(Error::config("rho", problem, "give a number from 0 to 1"))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn check_sigma(sigma: f32) -> Result<()> {

@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Draw, Noise, Simulated, Unit, check_sigma, draw_class, normal, simulate, uniform, unit_stream};
+use super::{
+    Draw, Noise, Simulated, Unit, check_rho, check_sigma, draw_class, normal, other_noise, simulate, uniform,
+    unit_stream,
+};
 use crate::{Result, Rng};
 
 /// Steps before the treatment, and as many after it.
@@ -20,7 +23,7 @@ const CLASSES: usize = 3;
 /// ```
 ///
 /// Additive noise: N(0, sigma^2) on every point. Non-additive: the phase is phi + N(0, sigma^2), drawn anew at
-/// every step. The noise of an outcome is the same under every treatment.
+/// every step. The noise of an outcome is the same under every treatment, unless `rho` says otherwise of t'.
 ///
 /// # Shapes
 /// x `[2, 20]`, t `[1]`, y `[2, 20]`.
@@ -31,6 +34,8 @@ pub struct Oscillator {
     pub noise: Noise,
     /// Standard deviation of the noise; 0.05 where none is given.
     pub sigma: Option<f32>,
+    /// Correlation of the noise in the two worlds; 1, the same noise, where none is given.
+    pub rho: Option<f32>,
     /// All units are of class 0: there is nothing hidden to find.
     pub single_class: bool,
 }
@@ -43,6 +48,7 @@ impl Oscillator {
 
     /// Whether the settings can be used.
     pub fn check(&self) -> Result<()> {
+        check_rho(self.rho)?;
         check_sigma(self.sigma())
     }
 
@@ -57,19 +63,27 @@ impl Oscillator {
         let z = draw_class(rng, CLASSES, self.single_class);
         let t = uniform(rng, 0.2, 1.0) as f32;
         let t_new = uniform(rng, 0.2, 1.0) as f32;
-        let x = self.untreated(phi, 0, rng).iter().map(|&x| x as f32).collect();
-        let untreated = self.untreated(phi, STEPS, rng);
-        Draw { x, z, t, t_new, unit: Swing { z, untreated } }
+        let x_noise = self.noise(rng);
+        let noise = self.noise(rng);
+        let other = other_noise(&noise, self.rho, || self.noise(rng));
+        let x = self.untreated(phi, 0, &x_noise).iter().map(|&x| x as f32).collect();
+        let swing = |noise: &[f64]| Swing { z, untreated: self.untreated(phi, STEPS, noise) };
+        Draw { x, z, t, t_new, unit: swing(&noise), other: other.as_deref().map(swing) }
+    }
+
+    /// What is drawn anew at every step: two of them, or one.
+    fn noise(&self, rng: &mut Rng) -> Vec<f64> {
+        let each = if self.noise == Noise::Additive { 2 } else { 1 };
+        (0..each * STEPS).map(|_| normal(rng, self.sigma())).collect()
     }
 
     /// The 20 steps from `start` without treatment, noise included, `[2, 20]`.
-    fn untreated(&self, phi: f64, start: usize, rng: &mut Rng) -> Vec<f64> {
-        let sigma = self.sigma();
+    fn untreated(&self, phi: f64, start: usize, noise: &[f64]) -> Vec<f64> {
         let mut series = vec![0.0; 2 * STEPS];
         for step in 0..STEPS {
             let (noise_0, noise_1, phase) = match self.noise {
-                Noise::Additive => (normal(rng, sigma), normal(rng, sigma), phi),
-                Noise::NonAdditive => (0.0, 0.0, phi + normal(rng, sigma)),
+                Noise::Additive => (noise[2 * step], noise[2 * step + 1], phi),
+                Noise::NonAdditive => (0.0, 0.0, phi + noise[step]),
             };
             let angle = 0.5 * (start + step) as f64;
             series[step] = (angle + phase).sin() + noise_0;

@@ -156,3 +156,24 @@ fn settings_are_plain_data() {
     }
     assert!(Oscillator::default().simulate(0, 1).is_err());
 }
+
+#[test]
+fn noise_drawn_apart_changes_the_other_world_alone() {
+    let with = |rho| -> Vec<Simulated> {
+        vec![
+            Oscillator { rho, ..Default::default() }.simulate(N, 4).unwrap(),
+            Cardio { rho, ..Default::default() }.simulate(N, 4).unwrap(),
+            Digits { rho, ..Default::default() }.simulate(DigitSource::Drawn, N, 4).unwrap(),
+        ]
+    };
+    let sigmas = [0.05_f64, 0.01, 0.01];
+    for ((same, apart), sigma) in with(None).iter().zip(&with(Some(0.6))).zip(sigmas) {
+        assert_eq!((&same.data, &same.truth.t_new), (&apart.data, &apart.truth.t_new));
+        // e' - e has the variance 2 (1 - rho) sigma^2
+        let seen = mean_square(&differences(&same.truth.y_new, &apart.truth.y_new));
+        assert!((seen / (0.8 * sigma * sigma) - 1.0).abs() < 0.05, "{seen}");
+    }
+    assert!(Oscillator { rho: Some(1.5), ..Default::default() }.check().is_err());
+    let blurred = Digits { noise: Noise::NonAdditive, rho: Some(0.5), ..Default::default() };
+    assert!(blurred.check().unwrap_err().to_string().starts_with("rho: "));
+}

@@ -5,6 +5,7 @@ mod groups;
 mod peers;
 mod queries;
 mod steps;
+mod tables;
 
 use std::time::Instant;
 
@@ -58,6 +59,8 @@ enum Part {
     Groups,
     /// Latency and throughput of queries, loading a model, starting up
     Queries,
+    /// Rows a second from a table on disk to a table of answers
+    Tables,
     /// Growth with the number of units
     Growth,
     /// One EM epoch on 42,000 images, 6 classes
@@ -133,7 +136,7 @@ pub fn run(args: &BenchArgs, show: &Show) -> Result<Output> {
     let threads = args.resources.resolve()?.threads;
     let peers = if args.peers { Some(Peers::start(&args.python, threads)?) } else { None };
     let mut bench = Bench { threads, quick: args.quick, peers };
-    let all = [Part::Steps, Part::Em, Part::Groups, Part::Queries, Part::Growth];
+    let all = [Part::Steps, Part::Em, Part::Groups, Part::Queries, Part::Tables, Part::Growth];
     let mut rows = Vec::new();
     for &part in if args.only.is_empty() { &all[..] } else { &args.only } {
         let clock = Instant::now();
@@ -143,6 +146,7 @@ pub fn run(args: &BenchArgs, show: &Show) -> Result<Output> {
             Part::Images => em::images(&bench)?,
             Part::Groups => groups::run(&mut bench)?,
             Part::Queries => queries::run(&bench)?,
+            Part::Tables => tables::run(&bench)?,
             Part::Growth => queries::growth(&bench)?,
         };
         if !show.quiet {

@@ -1,6 +1,7 @@
 //! `cfqp reproduce`: the tables and figures of the paper, with its numbers beside ours.
 
 mod figures;
+mod gallery;
 mod plan;
 mod published;
 mod tables;
@@ -24,6 +25,7 @@ use crate::interrupt;
 use crate::output::{Output, pretty};
 use crate::resources::ResourceArgs;
 use crate::table::{shell, small};
+use gallery::Gallery;
 use plan::{Cell, Experiment, Kind, Scale, World};
 use tables::Grid;
 
@@ -34,8 +36,9 @@ Examples:
   cfqp reproduce all --scale paper --mnist ~/mnist --out paper      days
 
 DIR gets, for every experiment, results.json (every run with its settings and seed), table.md,
-table.tex and, where something is swept, figures as SVG and PNG. Every finished run is kept in
-DIR/runs: the same command again goes on where it stopped.
+table.tex and figures as SVG and PNG: errors where something is swept, and for table1 and ssim units
+as every method answers for them. Every finished run is kept in DIR/runs: the same command again goes
+on where it stopped.
 Without --mnist digits are drawn by the program itself. With it, methods learn from MNIST's training
 images and are asked about its test images.";
 
@@ -52,6 +55,9 @@ pub struct ReproduceArgs {
     /// A folder with the files of MNIST, plain or .gz; without it, digits are drawn
     #[arg(long, value_name = "DIR")]
     mnist: Option<PathBuf>,
+    /// Only these data, comma-separated [default: all that the experiment has]
+    #[arg(long, value_enum, value_delimiter = ',')]
+    data: Vec<Kind>,
     /// Seeds 1 to N, at most 5; digits at the small scale take 2, sweeps take 2
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = up_to(5))]
     seeds: usize,
@@ -92,6 +98,8 @@ struct Results {
     outcomes: Vec<Outcome>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     ladders: Vec<Ladder>,
+    #[serde(skip)]
+    galleries: Vec<Gallery>,
 }
 
 pub fn run(args: &ReproduceArgs, show: &Show) -> Result<Output> {
@@ -133,8 +141,10 @@ struct Bench<'a> {
 impl Bench<'_> {
     fn run(&self, experiment: Experiment) -> Result<Results> {
         let clock = Instant::now();
-        let cells = plan::cells(experiment, self.args.scale, self.args.seeds);
-        let (mut outcomes, mut ladders) = (Vec::new(), Vec::new());
+        let mut cells = plan::cells(experiment, self.args.scale, self.args.seeds);
+        let only = &self.args.data;
+        cells.retain(|cell| only.is_empty() || only.contains(&cell.world.kind));
+        let (mut outcomes, mut ladders, mut galleries) = (Vec::new(), Vec::new(), Vec::new());
         for (i, cell) in cells.iter().enumerate() {
             if !self.show.quiet {
                 let left = left(clock, i, cells.len());
@@ -148,8 +158,15 @@ impl Bench<'_> {
                     cell.seed
                 );
             }
-            let (data, runs) = self.cell(cell)?;
-            ladders.extend(cell.ladder.then(|| self.ladder(cell, &data)).transpose()?);
+            let (data, runs, gallery) = self.cell(cell)?;
+            ladders.extend(
+                cell.ladder
+                    .then_some(cell.classes)
+                    .flatten()
+                    .map(|most| self.ladder(cell, most, &data))
+                    .transpose()?,
+            );
+            galleries.extend(gallery);
             outcomes.extend(runs.into_iter().map(|run| Outcome {
                 data: cell.world.name(),
                 world: cell.world,
@@ -166,14 +183,17 @@ impl Bench<'_> {
             seconds: clock.elapsed().as_secs_f64(),
             outcomes,
             ladders,
+            galleries,
         })
     }
 
-    fn cell(&self, cell: &Cell) -> Result<(Dataset, Vec<Run>)> {
+    fn cell(&self, cell: &Cell) -> Result<(Dataset, Vec<Run>, Option<Gallery>)> {
         let (world, size) = (&cell.world, self.args.scale.size(cell.world.kind));
         let train = world.simulate(size.train, cell.seed, self.mnist[0].as_ref())?;
         let test = world.simulate(size.test, cell.seed + 1000, self.mnist[1].as_ref())?;
         let effects = if world.kind == Kind::Cardio { Some(effects(&test)?) } else { None };
+        let gallery = Gallery::new(world, &test);
+        let showcase = gallery.showcase(&test.data)?;
         let truth = Reference::from(test.truth);
         let trial = Trial {
             train: &train.data,
@@ -181,27 +201,31 @@ impl Bench<'_> {
             test: &test.data,
             truth: &truth,
             effects: effects.as_ref(),
+            showcase: showcase.as_ref(),
         };
-        let config = self.args.scale.config(world.kind, Classes::Given(cell.classes));
+        let classes = cell.classes.map_or(Classes::Auto, Classes::Given);
+        let config = self.args.scale.config(world, classes);
         let comparison = Comparison { methods: cell.methods.clone(), seeds: vec![cell.seed], config };
         let watching = Watching::new(*self.show);
         let runs = comparison.run(&trial, &self.resources, Some(&self.runs), &watching);
-        Ok((train.data.clone(), runs.map_err(|error| explain(error, Some(&self.args.out)))?))
+        let runs = runs.map_err(|error| explain(error, Some(&self.args.out)))?;
+        let gallery = (cell.seed == 1 && showcase.is_some()).then(|| gallery.hang(&runs));
+        Ok((train.data.clone(), runs, gallery))
     }
 
     /// Kept beside the runs, as they are.
-    fn ladder(&self, cell: &Cell, data: &Dataset) -> Result<Ladder> {
+    fn ladder(&self, cell: &Cell, most: usize, data: &Dataset) -> Result<Ladder> {
         // all that a ladder depends on
         let digits = if self.args.mnist.is_some() { "mnist" } else { "drawn" };
         let (data_name, scale) = (cell.world.name().replace(", ", "-"), self.args.scale);
-        let name = format!("ladder-{data_name}-{digits}-{}-{}-{scale:?}.json", cell.seed, cell.classes);
+        let name = format!("ladder-{data_name}-{digits}-{}-{most}-{scale:?}.json", cell.seed);
         let path = self.runs.join(name.to_lowercase());
         let kept = std::fs::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
         if let Some(ladder) = kept {
             return Ok(ladder);
         }
-        let config = self.args.scale.config(cell.world.kind, Classes::Auto).fit;
-        let config = FitConfig { max_classes: cell.classes, seed: cell.seed, ..config };
+        let config = self.args.scale.config(&cell.world, Classes::Auto).fit;
+        let config = FitConfig { max_classes: most, seed: cell.seed, ..config };
         let tried = compare_classes(data, None, &config, &self.resources, &Watching::new(*self.show))
             .map_err(|error| explain(error, Some(&self.args.out)))?;
         let ladder = Ladder { data: cell.world.name(), seed: cell.seed, tried };
@@ -223,21 +247,28 @@ impl Bench<'_> {
     }
 
     fn draw(&self, results: &Results, folder: &Path) -> Result<()> {
-        let swept = match results.experiment {
-            Experiment::Classes => "number of classes",
-            Experiment::Correlation => "correlation of class and digit",
-            Experiment::Noise => "standard deviation of the noise",
-            _ => return Ok(()),
+        let defect = |error: Box<dyn std::error::Error>| Failure::defect(&error);
+        let write = |name: &str, svg: String, png: Vec<u8>| -> Result<()> {
+            let file = name.replace(", ", "-").replace(' ', "-");
+            write_text(&folder.join(format!("{file}.svg")), &svg)?;
+            write_bytes(&folder.join(format!("{file}.png")), &png)
         };
-        let mut names: Vec<&str> = results.outcomes.iter().map(|outcome| outcome.data.as_str()).collect();
-        names.dedup();
-        for name in names {
+        let mut worlds: Vec<World> = results.outcomes.iter().map(|outcome| outcome.world).collect();
+        worlds.dedup_by_key(|world| world.name());
+        for world in worlds {
+            let (name, swept) = (world.name(), plan::swept_name(results.experiment, &world));
             let own: Vec<Outcome> = results.outcomes.iter().filter(|o| o.data == name).cloned().collect();
-            let Some(chart) = figures::error_chart(name, swept, &own) else { continue };
-            let defect = |error: Box<dyn std::error::Error>| Failure::defect(&error);
-            let file = name.replace(", ", "-");
-            write_text(&folder.join(format!("{file}.svg")), &figures::svg(&chart).map_err(defect)?)?;
-            write_bytes(&folder.join(format!("{file}.png")), &figures::png(&chart).map_err(defect)?)?;
+            let chart = swept.and_then(|swept| figures::error_chart(&name, swept, &own));
+            if let Some(chart) = chart {
+                let (svg, png) = (figures::svg(&chart), figures::png(&chart));
+                write(&name, svg.map_err(defect)?, png.map_err(defect)?)?;
+            }
+        }
+        if matches!(results.experiment, Experiment::Table1 | Experiment::Ssim) {
+            for gallery in &results.galleries {
+                let (svg, png) = gallery.draw().map_err(defect)?;
+                write(&format!("{}, units", gallery.world.name()), svg, png)?;
+            }
         }
         Ok(())
     }

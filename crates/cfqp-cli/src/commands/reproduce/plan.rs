@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::ValueEnum;
 use serde::Serialize;
 
-use cfqp::sim::{Cardio, DigitSource, Digits, Noise, Oscillator, Simulated};
+use cfqp::sim::{Cardio, DigitSource, Digits, Ihdp, Noise, Oscillator, Simulated};
 use cfqp::{Classes, FitConfig, Method, MethodConfig, Mnist, MnistPart, SyntheticControlConfig};
 
 use crate::error::Result;
@@ -26,14 +26,16 @@ pub enum Experiment {
     Correlation,
     /// How well the classes are found
     Clustering,
-    /// Error against the size of the noise
+    /// Error against the size of the noise, and against how much of it the two worlds share
     Noise,
+    /// A negative control: nothing is hidden, and nothing may be found
+    Control,
     /// All of them
     All,
 }
 
 impl Experiment {
-    pub const EACH: [Self; 7] = [
+    pub const EACH: [Self; 8] = [
         Self::Table1,
         Self::Ssim,
         Self::Pehe,
@@ -41,6 +43,7 @@ impl Experiment {
         Self::Correlation,
         Self::Clustering,
         Self::Noise,
+        Self::Control,
     ];
 
     pub fn name(self) -> &'static str {
@@ -52,6 +55,7 @@ impl Experiment {
             Self::Correlation => "correlation",
             Self::Clustering => "clustering",
             Self::Noise => "noise",
+            Self::Control => "control",
             Self::All => "all",
         }
     }
@@ -69,13 +73,14 @@ pub enum Scale {
     Paper,
 }
 
-/// One of the six data sets of the paper.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+/// Where units come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     Oscillator,
     Digits,
     Cardio,
+    Ihdp,
 }
 
 /// A data set and how its noise and classes are drawn.
@@ -84,12 +89,15 @@ pub struct World {
     pub kind: Kind,
     pub noise: Noise,
     pub sigma: Option<f32>,
+    /// Of the noise in the two worlds.
+    pub rho: Option<f32>,
+    /// Of class and digit.
     pub correlation: f32,
 }
 
 impl World {
     fn new(kind: Kind, noise: Noise) -> Self {
-        Self { kind, noise, sigma: None, correlation: 0.0 }
+        Self { kind, noise, sigma: None, rho: None, correlation: 0.0 }
     }
 
     /// The six columns of table 1, in the paper's order.
@@ -106,9 +114,13 @@ impl World {
             Kind::Oscillator => "oscillator",
             Kind::Digits => "digits",
             Kind::Cardio => "cardio",
+            Kind::Ihdp => return "ihdp".to_owned(),
         };
         let noise = if self.noise == Noise::Additive { "additive" } else { "non-additive" };
-        format!("{kind}, {noise}")
+        match (self.sigma, self.rho) {
+            (Some(sigma), Some(_)) => format!("{kind}, {noise}, sigma {sigma}"),
+            _ => format!("{kind}, {noise}"),
+        }
     }
 
     pub fn classes(&self) -> usize {
@@ -116,19 +128,38 @@ impl World {
             Kind::Oscillator => 3,
             Kind::Digits => 6,
             Kind::Cardio => 2,
+            Kind::Ihdp => 1,
+        }
+    }
+
+    /// How much of the noise the two worlds share.
+    pub fn rho(&self) -> f32 {
+        self.rho.unwrap_or(if self.kind == Kind::Ihdp { 0.0 } else { 1.0 })
+    }
+
+    /// The treatments under which a few units are shown.
+    pub fn shown_treatments(&self) -> Vec<f32> {
+        match self.kind {
+            Kind::Oscillator => vec![0.3, 0.6, 0.9],
+            Kind::Cardio => vec![0.5, 0.7, 0.9],
+            Kind::Digits => vec![5.0, 12.0, 19.0, 26.0, 33.0],
+            Kind::Ihdp => Vec::new(),
         }
     }
 
     pub fn simulate(&self, n: usize, seed: u64, mnist: Option<&Mnist>) -> Result<Simulated> {
-        let &Self { noise, sigma, correlation, .. } = self;
+        let &Self { noise, sigma, rho, correlation, .. } = self;
         Ok(match self.kind {
-            Kind::Oscillator => Oscillator { noise, sigma, ..Oscillator::default() }.simulate(n, seed)?,
-            Kind::Cardio => Cardio { noise, sigma, ..Cardio::default() }.simulate(n, seed)?,
+            Kind::Oscillator => {
+                Oscillator { noise, sigma, rho, ..Oscillator::default() }.simulate(n, seed)?
+            }
+            Kind::Cardio => Cardio { noise, sigma, rho, ..Cardio::default() }.simulate(n, seed)?,
             Kind::Digits => {
                 let source = mnist.map_or(DigitSource::Drawn, DigitSource::Mnist);
-                Digits { noise, sigma, class_correlation: correlation, ..Digits::default() }
+                Digits { noise, sigma, rho, class_correlation: correlation, ..Digits::default() }
                     .simulate(source, n, seed)?
             }
+            Kind::Ihdp => Ihdp { sigma, rho }.simulate(n, seed)?,
         })
     }
 }
@@ -146,6 +177,7 @@ impl Scale {
         match (self, kind) {
             (Self::Smoke, Kind::Digits) => size(48, 12, 1),
             (Self::Smoke, _) => size(96, 24, 1),
+            (_, Kind::Ihdp) => size(2000, 1000, 5),
             (_, Kind::Oscillator) => size(2100, 1000, 5),
             (_, Kind::Cardio) => size(3500, 1000, 5),
             (Self::Small, Kind::Digits) => size(3000, 500, 2),
@@ -154,17 +186,18 @@ impl Scale {
     }
 
     /// Settings of all methods on such data.
-    pub fn config(self, kind: Kind, classes: Classes) -> MethodConfig {
+    pub fn config(self, world: &World, classes: Classes) -> MethodConfig {
         let epochs = (self == Self::Smoke).then_some(2);
         let fit = FitConfig { classes, epochs, ..FitConfig::default() };
         // degrees of turning, and doses between 0 and 1
-        let window = match (self, kind) {
+        let window = match (self, world.kind) {
             (Self::Smoke, Kind::Digits) => 20.0,
             (Self::Smoke, _) => 0.5,
             (_, Kind::Digits) => 1.0,
             _ => 0.1,
         };
-        MethodConfig { fit, sc: SyntheticControlConfig { window }, ..MethodConfig::default() }
+        let sc = SyntheticControlConfig { window };
+        MethodConfig { fit, rho: world.rho(), sc, ..MethodConfig::default() }
     }
 }
 
@@ -174,7 +207,8 @@ pub struct Cell {
     pub world: World,
     pub seed: u64,
     pub methods: Vec<Method>,
-    pub classes: usize,
+    /// None: to be found.
+    pub classes: Option<usize>,
     /// Where the experiment sweeps something: its value.
     pub at: Option<f64>,
     /// Whether held-out units are asked about the number of classes too.
@@ -202,11 +236,23 @@ pub fn cells(experiment: Experiment, scale: Scale, seeds: usize) -> Vec<Cell> {
         }
         Experiment::Noise => {
             let sigmas = if scale == Scale::Smoke { vec![0.05, 0.1] } else { vec![0.01, 0.03, 0.1, 0.3] };
-            let sweep: Vec<World> = sigmas
+            let oscillator = World::new(Kind::Oscillator, Noise::Additive);
+            let sizes: Vec<World> =
+                sigmas.into_iter().map(|sigma| World { sigma: Some(sigma), ..oscillator }).collect();
+            let rhos = if scale == Scale::Smoke { vec![0.0] } else { vec![0.0, 0.5, 0.9, 1.0] };
+            let shared: Vec<World> = rhos
                 .into_iter()
-                .map(|sigma| World { sigma: Some(sigma), ..World::new(Kind::Oscillator, Noise::Additive) })
+                .map(|rho| World { sigma: Some(0.1), rho: Some(rho), ..oscillator })
                 .collect();
-            swept(&sweep, scale, seeds, &Method::ALL, |world| f64::from(world.sigma.unwrap_or_default()))
+            let value = |value: Option<f32>| f64::from(value.unwrap_or_default());
+            let mut cells = swept(&sizes, scale, seeds, &Method::ALL, |world| value(world.sigma));
+            cells.extend(swept(&shared, scale, seeds, &Method::ALL, |world| value(world.rho)));
+            cells
+        }
+        Experiment::Control => {
+            let control = World::new(Kind::Ihdp, Noise::Additive);
+            let found = |cell: Cell| Cell { classes: None, ..cell };
+            each(&[control], scale, seeds, &[Method::DeepIte, Method::Cfqp]).into_iter().map(found).collect()
         }
     }
 }
@@ -221,7 +267,7 @@ fn each(worlds: &[World], scale: Scale, seeds: usize, methods: &[Method]) -> Vec
                 world,
                 seed,
                 methods: methods.clone(),
-                classes: world.classes(),
+                classes: Some(world.classes()),
                 at: None,
                 ladder: false,
             })
@@ -250,13 +296,24 @@ fn by_classes(worlds: &[World], scale: Scale, seeds: usize) -> Vec<Cell> {
     let by = |cell: Cell| {
         let most = most(&cell.world);
         (1..=most).map(move |classes| Cell {
-            classes,
+            classes: Some(classes),
             at: Some(classes as f64),
             ladder: classes == most,
             ..cell.clone()
         })
     };
     cells.into_iter().flat_map(by).collect()
+}
+
+/// What a sweep varies, in words.
+pub fn swept_name(experiment: Experiment, world: &World) -> Option<&'static str> {
+    match experiment {
+        Experiment::Classes => Some("number of classes"),
+        Experiment::Correlation => Some("correlation of class and digit"),
+        Experiment::Noise if world.rho.is_some() => Some("correlation of the noise in the two worlds"),
+        Experiment::Noise => Some("standard deviation of the noise"),
+        _ => None,
+    }
 }
 
 /// The digits of MNIST, where a folder is given.

@@ -36,6 +36,7 @@ pub fn figure(experiment: Experiment, method: Method, world: &World) -> Option<f
                 Kind::Oscillator => 0,
                 Kind::Digits => 1,
                 Kind::Cardio => 2,
+                Kind::Ihdp => return None,
             };
             row(&TABLE1, method).map(|row| row[column + if additive { 0 } else { 3 }])
         }

@@ -30,6 +30,10 @@ fn measures(experiment: Experiment) -> Vec<Measure> {
             ("PEHE(0.5, 0.8)", pehe),
             ("the same without the root, as the paper prints it", |s| pehe(s).map(|v| v * v)),
         ],
+        Experiment::Control => vec![
+            ("counterfactual mean squared error", |s| Some(s.cf_mse)),
+            ("classes found", |s| s.classes.map(|classes| classes as f64)),
+        ],
         Experiment::Clustering => {
             vec![("class accuracy", |s| s.class_accuracy), ("adjusted Rand index", |s| s.ari)]
         }

@@ -20,6 +20,10 @@ use crate::{Error, Result};
 
 const PARQUET: &str = "the file is damaged or no Parquet file: write it again";
 const ARROW: &str = "the file is damaged or no Arrow file: write it again";
+/// Both crates say this of what they were built without.
+const NOT_BUILT_IN: &str = "Disabled feature";
+const COMPRESSION: &str =
+    "it is compressed in a way that is not read here: write it with snappy, zstd, gzip or lz4";
 /// Rows that are decoded at once.
 const ROWS: usize = 4096;
 
@@ -117,6 +121,7 @@ impl Source {
             };
             let next = next.map_err(|error| {
                 let place = if self.rows > 0 { format!("behind row {}: ", self.rows) } else { String::new() };
+                let hint = if error.contains(NOT_BUILT_IN) { COMPRESSION } else { hint };
                 Error::file(&self.path, place + &error, hint)
             })?;
             match next {

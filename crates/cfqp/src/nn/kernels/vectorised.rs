@@ -1,7 +1,6 @@
-//! Loops compiled for several instruction sets, and an exponential that such loops can use.
+//! Kernels compiled for several instruction sets, and an exponential that they can use.
 
-/// Defines a function whose body is compiled for AVX-512, for AVX2 and for the plain target, and which picks
-/// one at run time by what the processor has.
+/// Defines a function whose body runs [`wide`](crate::nn::simd::wide).
 macro_rules! vectorised {
     ($(#[$meta:meta])* $vis:vis fn $name:ident($($arg:ident: $type:ty),* $(,)?) $body:block) => {
         $(#[$meta])*
@@ -9,55 +8,12 @@ macro_rules! vectorised {
             #[inline(always)]
             fn plain($($arg: $type),*) $body
 
-            #[cfg(target_arch = "x86_64")]
-            {
-                #[target_feature(enable = "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw")]
-                fn avx512($($arg: $type),*) {
-                    plain($($arg),*)
-                }
-                #[target_feature(enable = "avx2,fma")]
-                fn avx2($($arg: $type),*) {
-                    plain($($arg),*)
-                }
-                match $crate::nn::kernels::vectorised::Level::of_this_processor() {
-                    // SAFETY: the processor was just seen to have the features that the function is compiled for.
-                    $crate::nn::kernels::vectorised::Level::Avx512 => return unsafe { avx512($($arg),*) },
-                    // SAFETY: as above.
-                    $crate::nn::kernels::vectorised::Level::Avx2 => return unsafe { avx2($($arg),*) },
-                    $crate::nn::kernels::vectorised::Level::Plain => {}
-                }
-            }
-            plain($($arg),*)
+            $crate::nn::simd::wide(
+                #[inline(always)]
+                || plain($($arg),*),
+            )
         }
     };
-}
-
-/// What the processor's vector units can do.
-#[cfg(target_arch = "x86_64")]
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Level {
-    /// AVX-512 F, VL, DQ and BW, besides AVX2 and FMA.
-    Avx512,
-    /// AVX2 and FMA.
-    Avx2,
-    /// What every processor of the architecture has.
-    Plain,
-}
-
-#[cfg(target_arch = "x86_64")]
-impl Level {
-    /// The standard library asks the processor once and remembers.
-    #[inline]
-    pub fn of_this_processor() -> Self {
-        use std::is_x86_feature_detected as has;
-        if !(has!("avx2") && has!("fma")) {
-            return Self::Plain;
-        }
-        if has!("avx512f") && has!("avx512vl") && has!("avx512dq") && has!("avx512bw") {
-            return Self::Avx512;
-        }
-        Self::Avx2
-    }
 }
 
 /// exp(x) within 2 units in the last place, with x cut to [-87, 88].
