@@ -73,7 +73,7 @@ pub struct CompareArgs {
     resources: ResourceArgs,
 }
 
-fn method_parser() -> impl clap::builder::TypedValueParser<Value = Method> {
+pub(super) fn method_parser() -> impl clap::builder::TypedValueParser<Value = Method> {
     use clap::builder::{PossibleValuesParser, TypedValueParser as _};
     PossibleValuesParser::new(Method::ALL.map(Method::name))
         .map(|name| Method::ALL.into_iter().find(|method| method.name() == name).expect("it is one of them"))

@@ -4,13 +4,14 @@ use std::fmt::Write as _;
 
 use crate::{cfqp, text};
 
-const COMMANDS: [&str; 22] = [
+const COMMANDS: [&str; 23] = [
     "",
     "demo",
     "simulate",
     "simulate oscillator",
     "simulate cardio",
     "simulate digits",
+    "simulate ihdp",
     "check",
     "select",
     "fit",

@@ -151,6 +151,25 @@ fn an_experiment_is_reproduced_and_found_again() {
 }
 
 #[test]
+fn units_are_shown_as_methods_answer_for_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let line = "reproduce table1 --scale smoke --data oscillator,digits --methods sc,cfqp --out r";
+    let first = succeed(folder, line);
+    let at = |name: &str| std::fs::read(folder.join("r/table1").join(name)).unwrap();
+    for data in ["oscillator-additive", "oscillator-non-additive", "digits-additive", "digits-non-additive"] {
+        assert!(at(&format!("{data}-units.png")).starts_with(b"\x89PNG"), "{data}");
+        assert!(at(&format!("{data}-units.svg")).starts_with(b"<svg"), "{data}");
+    }
+    let (series, images) = (at("oscillator-additive-units.svg"), at("digits-additive-units.png"));
+    let results: Value = serde_json::from_slice(&at("results.json")).unwrap();
+    assert_eq!(results["outcomes"].as_array().unwrap().len(), 4 * 2);
+    assert!(results["outcomes"][0]["run"]["shown"].is_null(), "pictures are no results");
+    assert_eq!(succeed(folder, line), first, "finished runs are not run again");
+    assert_eq!((at("oscillator-additive-units.svg"), at("digits-additive-units.png")), (series, images));
+}
+
+#[test]
 fn speed_is_measured() {
     let folder = tempfile::tempdir().unwrap();
     let report = json(folder.path(), "bench --quick --only em,groups,queries,tables");

@@ -152,7 +152,7 @@ impl Gallery {
             "class {}, given {}, asked {}, channel {}",
             own.class,
             small(f64::from(own.t)),
-            small(f64::from(self.treatments[column])),
+            self.treatments[column],
             channel + 1
         );
         let mut chart = ChartBuilder::on(area)
@@ -218,7 +218,7 @@ impl Gallery {
         };
         let middle = Pos::new(HPos::Center, VPos::Top);
         for (i, (_, c)) in all().enumerate() {
-            let t = format!("{}°", small(f64::from(self.treatments[c])));
+            let t = format!("{}°", self.treatments[c]);
             area.draw(&Text::new(t, (left(i) + side as i32 / 2, 42), text(13, FAINT).pos(middle)))?;
         }
         for (row, (name, images)) in rows.iter().enumerate() {

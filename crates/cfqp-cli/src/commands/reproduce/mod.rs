@@ -13,11 +13,11 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use cfqp::{
-    Classes, Comparison, Dataset, Effects, FitConfig, MnistPart, Reference, Resources, Run, Trial, Tried,
-    Units, compare_classes,
+    Classes, Comparison, Dataset, Effects, FitConfig, Method, MnistPart, Reference, Resources, Run, Trial,
+    Tried, Units, compare_classes,
 };
 
-use super::compare::{Watching, explain, make_folder};
+use super::compare::{Watching, explain, make_folder, method_parser};
 use crate::args::{Show, up_to};
 use crate::error::{Failure, Result};
 use crate::files::{write_bytes, write_text};
@@ -58,6 +58,9 @@ pub struct ReproduceArgs {
     /// Only these data, comma-separated [default: all that the experiment has]
     #[arg(long, value_enum, value_delimiter = ',')]
     data: Vec<Kind>,
+    /// Only these methods, comma-separated [default: all that the experiment has]
+    #[arg(long, value_delimiter = ',', value_parser = method_parser())]
+    methods: Vec<Method>,
     /// Seeds 1 to N, at most 5; digits at the small scale take 2, sweeps take 2
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = up_to(5))]
     seeds: usize,
@@ -121,9 +124,17 @@ pub fn run(args: &ReproduceArgs, show: &Show) -> Result<Output> {
     };
     let (mut text, mut all) = (String::new(), Vec::new());
     for experiment in experiments {
-        let results = bench.run(experiment)?;
+        let cells = bench.cells(experiment);
+        if cells.is_empty() {
+            continue;
+        }
+        let results = bench.run(experiment, &cells)?;
         text += &bench.write(&results)?;
         all.push(results);
+    }
+    if all.is_empty() {
+        let message = format!("{}: it has none of these data or methods", args.experiment.name());
+        return Err(Failure::new(message, "leave out --data and --methods to run all that it has"));
     }
     text += &format!("wrote results, tables and figures to {}\n", shell(&args.out));
     Output::new(text, &all)
@@ -139,33 +150,32 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    fn run(&self, experiment: Experiment) -> Result<Results> {
-        let clock = Instant::now();
+    /// What is to be run.
+    fn cells(&self, experiment: Experiment) -> Vec<Cell> {
+        let (data, methods) = (&self.args.data, &self.args.methods);
         let mut cells = plan::cells(experiment, self.args.scale, self.args.seeds);
-        let only = &self.args.data;
-        cells.retain(|cell| only.is_empty() || only.contains(&cell.world.kind));
+        cells.retain(|cell| data.is_empty() || data.contains(&cell.world.kind));
+        for cell in &mut cells {
+            cell.methods.retain(|method| methods.is_empty() || methods.contains(method));
+        }
+        cells.retain(|cell| !cell.methods.is_empty());
+        cells
+    }
+
+    fn run(&self, experiment: Experiment, cells: &[Cell]) -> Result<Results> {
+        let clock = Instant::now();
         let (mut outcomes, mut ladders, mut galleries) = (Vec::new(), Vec::new(), Vec::new());
         for (i, cell) in cells.iter().enumerate() {
             if !self.show.quiet {
-                let left = left(clock, i, cells.len());
+                let (of, left) = (cells.len(), left(clock, i, cells.len()));
                 let at = cell.at.map_or_else(String::new, |at| format!(" at {}", small(at)));
-                eprintln!(
-                    "{}: {} of {} data sets done{left}; now {}{at}, seed {}",
-                    experiment.name(),
-                    i,
-                    cells.len(),
-                    cell.world.name(),
-                    cell.seed
-                );
+                let (experiment, data, seed) = (experiment.name(), cell.world.name(), cell.seed);
+                eprintln!("{experiment}: {i} of {of} data sets done{left}; now {data}{at}, seed {seed}");
             }
             let (data, runs, gallery) = self.cell(cell)?;
-            ladders.extend(
-                cell.ladder
-                    .then_some(cell.classes)
-                    .flatten()
-                    .map(|most| self.ladder(cell, most, &data))
-                    .transpose()?,
-            );
+            if let Some(most) = cell.ladder {
+                ladders.push(self.ladder(cell, most, &data)?);
+            }
             galleries.extend(gallery);
             outcomes.extend(runs.into_iter().map(|run| Outcome {
                 data: cell.world.name(),

@@ -211,8 +211,8 @@ pub struct Cell {
     pub classes: Option<usize>,
     /// Where the experiment sweeps something: its value.
     pub at: Option<f64>,
-    /// Whether held-out units are asked about the number of classes too.
-    pub ladder: bool,
+    /// Held-out units are asked about every number of classes up to this.
+    pub ladder: Option<usize>,
 }
 
 /// What an experiment runs; some share their runs, which are then found again.
@@ -269,7 +269,7 @@ fn each(worlds: &[World], scale: Scale, seeds: usize, methods: &[Method]) -> Vec
                 methods: methods.clone(),
                 classes: Some(world.classes()),
                 at: None,
-                ladder: false,
+                ladder: None,
             })
         })
         .collect()
@@ -298,7 +298,7 @@ fn by_classes(worlds: &[World], scale: Scale, seeds: usize) -> Vec<Cell> {
         (1..=most).map(move |classes| Cell {
             classes: Some(classes),
             at: Some(classes as f64),
-            ladder: classes == most,
+            ladder: (classes == most).then_some(most),
             ..cell.clone()
         })
     };
