@@ -51,13 +51,21 @@ pub(crate) struct Element {
     pub spread: f32,
 }
 
+/// What is known of the factor on the members' disagreement before any data speak.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Factor {
+    pub expected: f64,
+    /// How far it may be from that, against what is expected.
+    pub uncertainty: f64,
+}
+
 impl Calibration {
-    /// Learn from `cases` of outcomes of so many elements; `prior` is the factor expected of such an ensemble.
-    pub(crate) fn fit(cases: &[Case], elements: usize, prior: f32) -> Self {
+    /// Learn from `cases` of outcomes of so many elements.
+    pub(crate) fn fit(cases: &[Case], elements: usize, factor: Factor) -> Self {
         let all = cases.iter().flat_map(|case| &case.elements);
         let mut scores: Vec<f32> = all.map(|e| (e.square / (e.scale + e.spread)).sqrt()).collect();
         scores.sort_by(f32::total_cmp);
-        let Parts { spread, noise } = Parts::of(cases, elements, f64::from(prior));
+        let Parts { spread, noise } = Parts::of(cases, elements, factor);
         Self {
             quantiles: quantiles(&scores),
             spread: spread as f32,
@@ -126,13 +134,13 @@ struct Sums {
 }
 
 impl Parts {
-    fn of(cases: &[Case], elements: usize, prior: f64) -> Self {
-        let mut parts = Self { spread: prior, noise: vec![1.0; elements] };
+    fn of(cases: &[Case], elements: usize, factor: Factor) -> Self {
+        let mut parts = Self { spread: factor.expected, noise: vec![1.0; elements] };
         let seen = cases.iter().filter(|case| !case.elements.is_empty()).count();
         for _ in 0..ROUNDS {
             let sums = parts.sums(cases);
             if seen >= FEWEST {
-                parts.spread = parts.factor(cases, &sums, prior);
+                parts.spread = parts.slope(cases, &sums, factor);
             }
             parts.noise = parts.shares(cases, &sums);
         }
@@ -156,7 +164,7 @@ impl Parts {
     }
 
     /// The slope within elements; its precision takes a unit's elements as one.
-    fn factor(&self, cases: &[Case], sums: &[Sums], prior: f64) -> f64 {
+    fn slope(&self, cases: &[Case], sums: &[Sums], Factor { expected, uncertainty }: Factor) -> f64 {
         let deviations = |case: &Case| -> Vec<(f64, f64, f64)> {
             let each = case.elements.iter().map(|element| {
                 let ((x, y, weight), sum) = (self.point(element), &sums[element.at as usize]);
@@ -170,17 +178,17 @@ impl Parts {
             xy += weight * x * y;
         }
         if xx <= 1e-12 {
-            return prior;
+            return expected;
         }
         let slope = xy / xx;
         let score = |case: &Case| -> f64 {
             deviations(case).into_iter().map(|(x, y, weight)| weight * x * (y - slope * x)).sum()
         };
         let precision = xx * xx / cases.iter().map(|case| score(case).powi(2)).sum::<f64>().max(1e-12);
-        let prior_precision = (0.75 * prior).powi(-2);
-        let mixed = (precision * slope + prior_precision * prior) / (precision + prior_precision);
+        let before = (uncertainty * expected).powi(-2);
+        let mixed = (precision * slope + before * expected) / (precision + before);
         // data may widen intervals, not narrow them: members share errors that their disagreement does not show
-        mixed.clamp(prior, 6.0 * prior)
+        mixed.clamp(expected, 6.0 * expected)
     }
 
     /// What the factor leaves of every element; where few units tell, all that the members do not disagree about.
@@ -226,6 +234,8 @@ mod tests {
     use crate::stream;
     use rand_distr::{Distribution, StandardNormal};
 
+    const ROUGHLY: Factor = Factor { expected: 1.0, uncertainty: 0.75 };
+
     fn case_of(elements: impl Iterator<Item = (f32, f32, f32)>) -> Case {
         let element =
             |(at, (square, scale, spread)): (usize, _)| Element { at: at as u32, square, scale, spread };
@@ -243,7 +253,7 @@ mod tests {
             case_of((0..40).map(draw))
         };
         let cases: Vec<Case> = (0..500).map(|_| case()).collect();
-        let calibration = Calibration::fit(&cases, 40, 1.0);
+        let calibration = Calibration::fit(&cases, 40, ROUGHLY);
         assert!((calibration.quantile(0.9) - 1.645).abs() < 0.05);
         assert!((normal_half_width(0.9) - 1.6449).abs() < 1e-3);
         assert_eq!(calibration.spread, 1.0, "members that agree tell nothing");
@@ -263,9 +273,11 @@ mod tests {
             case_of((0..40).map(draw))
         };
         let cases: Vec<Case> = (0..1000).map(&mut case).collect();
-        let calibration = Calibration::fit(&cases, 40, 1.0);
+        let calibration = Calibration::fit(&cases, 40, ROUGHLY);
         assert!((calibration.spread - 3.0).abs() < 0.6, "{}", calibration.spread);
         let share = calibration.noise.iter().sum::<f32>() / 40.0;
         assert!((share - 0.5).abs() < 0.06, "{share}");
+        let sure = Factor { expected: 2.0, uncertainty: 1e-4 };
+        assert!((Calibration::fit(&cases, 40, sure).spread - 2.0).abs() < 0.01);
     }
 }

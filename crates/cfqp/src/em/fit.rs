@@ -1,6 +1,6 @@
 //! The default recipe from data to a model that can be asked.
 
-use super::calibrate::{Calibration, Case, Element};
+use super::calibrate::{Calibration, Case, Element, Factor};
 use super::components::BATCH;
 use super::explore::{Attempt, Context, explored};
 use super::fitted::{FitReport, Fitted, Header, Part, StartReport, Tried};
@@ -285,8 +285,8 @@ pub(crate) fn finish(
     mut report: FitReport,
 ) -> Result<Fitted> {
     let cases = cases(context, &mixture);
-    let expected = expected_spread(&base, members::counts(context, &base).1);
-    let calibration = Calibration::fit(&cases, context.scaler.y.each(), expected);
+    let factor = factor(&base, members::counts(context, &base).1);
+    let calibration = Calibration::fit(&cases, context.scaler.y.each(), factor);
     let split = context.split;
     report.units = [split.train.len(), split.valid.len(), split.calibration.len()];
     report.delta_hat = delta_hat(context, &mixture);
@@ -315,13 +315,13 @@ pub(crate) fn finish(
     })
 }
 
-/// What the members' variance must be multiplied by to be that of their mean, before any data speak. Networks
-/// differ by their start as well as by their fold; closed forms by their fold alone, as in a jackknife.
-fn expected_spread(base: &BaseConfig, folds: usize) -> f32 {
-    let folds = folds as f32;
+/// What the members' variance must be multiplied by to be that of their mean. Closed forms differ by their fold alone, as
+/// in a jackknife, whose factor is known well; networks differ by their start as well.
+fn factor(base: &BaseConfig, folds: usize) -> Factor {
+    let folds = folds as f64;
     match base {
-        BaseConfig::Linear(_) => (folds - 1.0).powi(2) / folds,
-        _ => 1.0,
+        BaseConfig::Linear(_) => Factor { expected: (folds - 1.0).powi(2) / folds, uncertainty: 0.25 },
+        _ => Factor { expected: 1.0, uncertainty: 0.75 },
     }
 }
 
