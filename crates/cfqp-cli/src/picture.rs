@@ -7,7 +7,7 @@ use plotters::coord::types::RangedCoordf32;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use crate::text::text;
+use crate::text::{FAINT, GRID, INK, text};
 
 /// One unit; every series is `[2 channels, steps]`, flat.
 #[derive(Clone, Copy, Debug)]
@@ -35,9 +35,6 @@ const WIDTH: u32 = 1080;
 const ROW: u32 = 236;
 const HEAD: u32 = 112;
 
-const INK: RGBColor = RGBColor(30, 41, 59);
-const FAINT: RGBColor = RGBColor(100, 116, 139);
-const GRID: RGBColor = RGBColor(226, 232, 240);
 const SEEN: RGBColor = RGBColor(71, 85, 105);
 const ANSWER: RGBColor = RGBColor(234, 88, 12);
 const RIVAL: RGBColor = RGBColor(37, 99, 235);

@@ -6,11 +6,8 @@ use plotters::prelude::*;
 
 use cfqp::Tried;
 
-use crate::text::text;
+use crate::text::{FAINT, GRID, INK, text};
 
-const INK: RGBColor = RGBColor(30, 41, 59);
-const FAINT: RGBColor = RGBColor(100, 116, 139);
-const GRID: RGBColor = RGBColor(226, 232, 240);
 const LINES: [RGBColor; 4] =
     [RGBColor(234, 88, 12), RGBColor(37, 99, 235), RGBColor(22, 163, 74), RGBColor(147, 51, 234)];
 

@@ -1,8 +1,13 @@
-//! Text in pictures.
+//! Text in pictures, and the colours of what is no data.
 
 use std::sync::Once;
 
 use plotters::prelude::*;
+
+/// Of text, of labels, of lines behind the data.
+pub const INK: RGBColor = RGBColor(30, 41, 59);
+pub const FAINT: RGBColor = RGBColor(100, 116, 139);
+pub const GRID: RGBColor = RGBColor(226, 232, 240);
 
 /// What a browser looks for.
 const FAMILY: &str = "Helvetica, Arial, sans-serif";

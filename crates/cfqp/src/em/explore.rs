@@ -7,7 +7,7 @@ use super::cluster::Choice;
 use super::components::Components;
 use super::pool::Pool;
 use super::run::{Course, Field, Plan, run};
-use super::split::Split;
+use super::split::{Split, sample};
 use super::starts::guess;
 use super::store::{Entry, Store};
 use super::trainer::{Schedule, Task, Trained, train};
@@ -24,9 +24,9 @@ const EXPLORED: usize = 20_000;
 const RESIDUALS: usize = 1 << 24;
 const FEWEST: usize = 2_000;
 
-/// How many training units are explored where an outcome has so many elements.
-pub(crate) fn explored(elements: usize) -> usize {
-    (RESIDUALS / elements.max(1)).clamp(FEWEST, EXPLORED)
+/// The training units that are explored where an outcome has so many elements.
+pub(crate) fn explored(split: &Split, elements: usize) -> Vec<usize> {
+    sample(&split.train, (RESIDUALS / elements.max(1)).clamp(FEWEST, EXPLORED))
 }
 
 /// Two starts that agree this well (adjusted Rand index) are one.
@@ -52,11 +52,11 @@ impl<'a> Context<'a> {
         Batcher { data: self.data, scaler: self.scaler, missing: self.shapes.missing }
     }
 
-    /// What a course of EM on the training units `train` works on.
-    pub fn field(&self, train: &'a [usize]) -> Field<'a> {
+    /// What a course of EM works on.
+    pub fn field(&self) -> Field<'a> {
         Field {
             batcher: self.batcher(),
-            train,
+            train: self.explored,
             valid: &self.split.valid,
             device: self.device,
             monitor: self.monitor,
@@ -251,7 +251,7 @@ fn attempt(
 ) -> Result<Course> {
     if classes == 1 && matches!(base, BaseConfig::Unet(_) | BaseConfig::Transformer(_)) {
         let components = Components { nets: vec![single.clone()], classes };
-        return Ok(Course::of(&context.field(context.explored), components, labels, 0));
+        return Ok(Course::of(&context.field(), components, labels, 0));
     }
     let schedule = short_schedule(base, context.config, context.explored.len());
     let start_name = start.map_or("one", Start::name);
@@ -284,21 +284,10 @@ fn attempt(
         let told = if nets.len() == classes { 0 } else { classes };
         let nets = nets.iter().map(|weights| context.restore(base, told, weights)).collect::<Result<_>>()?;
         let labels = labels.iter().map(|&label| label as usize).collect();
-        return Ok(Course::of(
-            &context.field(context.explored),
-            Components { nets, classes },
-            labels,
-            *reseeded as usize,
-        ));
+        return Ok(Course::of(&context.field(), Components { nets, classes }, labels, *reseeded as usize));
     }
-    let course = run(
-        &context.field(context.explored),
-        nets,
-        labels,
-        classes,
-        &plan,
-        &mut stream(context.config.seed, &rng_name),
-    )?;
+    let course =
+        run(&context.field(), nets, labels, classes, &plan, &mut stream(context.config.seed, &rng_name))?;
     let numbers =
         std::iter::once(course.reseeded as f64).chain(course.labels.iter().map(|&label| label as f64));
     let nets = course.mixture.members[0].nets.iter().map(save_weights).collect();

@@ -11,6 +11,7 @@ use super::pool::Pool;
 use super::prepared::{Prepared, enough};
 use super::scales::{Residuals, Scales};
 use super::select::{Rung, Selection, compare, select};
+use super::split::sample;
 use super::store::Store;
 use super::{Monitor, Prior, Resources, Support};
 use crate::config::{FitConfig, Recipe, Sharing};
@@ -76,7 +77,7 @@ fn with_context<R>(
     };
     let data = joined.as_ref().unwrap_or(data);
     let Prepared { split, scaler, shapes } = prepared;
-    let explored = split.sample(explored(scaler.y.each()));
+    let explored = explored(&split, scaler.y.each());
     let pool = Pool::new(resources.threads)?;
     let store = Store::open(resources, config, data)?;
     run(&Context {
@@ -196,9 +197,9 @@ fn held_out_residuals(
 ) -> Vec<Residuals> {
     let most = (RESIDUALS / context.scaler.y.each() / members.len().max(1)).max(FEWEST);
     let parts = context.pool.map(members.iter().collect(), |member| {
-        let rows = &member.held_out[..member.held_out.len().min(most)];
+        let rows = sample(&member.held_out, most);
         let own: Vec<usize> = rows.iter().map(|&row| labels[row]).collect();
-        gather(&member.components, &context.batcher(), rows, &own, context.device)
+        gather(&member.components, &context.batcher(), &rows, &own, context.device)
     });
     let mut all = vec![Residuals::default(); classes];
     for part in parts {
@@ -328,8 +329,7 @@ fn factor(base: &BaseConfig, folds: usize) -> Factor {
 fn cases(context: &Context<'_>, mixture: &Mixture) -> Vec<Case> {
     let batcher = context.batcher();
     let d = batcher.scaler.y.each();
-    let all = &context.split.calibration;
-    let rows = &all[..all.len().min((RESIDUALS / d / 2).max(FEWEST))];
+    let rows = sample(&context.split.calibration, (RESIDUALS / d / 2).max(FEWEST));
     let parts = context.pool.map(rows.chunks(BATCH).collect(), |rows| {
         let labels = mixture.joint(&batcher, rows, context.device).labels();
         let y = batcher.outcomes(rows);

@@ -73,13 +73,20 @@ pub(crate) fn covariance(a: &[Vec<f32>], b: &[Vec<f32>], shape: &[usize]) -> Vec
 
 /// Half an element's own, half the mean of what is around it: a square in an image, the channel of a series.
 fn smooth(values: &mut [f32], shape: &[usize]) {
-    let channel: usize = shape[1..].iter().product();
-    for channel in values.chunks_mut(channel) {
-        let around = match shape {
-            &[_, _, width] => box_mean(channel, width),
-            _ => vec![channel.iter().sum::<f32>() / channel.len() as f32; channel.len()],
-        };
-        channel.iter_mut().zip(around).for_each(|(v, around)| *v = 0.5 * (*v + around));
+    let half = |v: &mut f32, around: f32| *v = 0.5 * (*v + around);
+    for channel in values.chunks_mut(shape[1..].iter().product()) {
+        match *shape {
+            // a number is all there is around it
+            [_] => return,
+            [_, _, width] => {
+                let around = box_mean(channel, width);
+                channel.iter_mut().zip(around).for_each(|(v, around)| half(v, around));
+            }
+            _ => {
+                let average = channel.iter().sum::<f32>() / channel.len() as f32;
+                channel.iter_mut().for_each(|v| half(v, average));
+            }
+        }
     }
 }
 

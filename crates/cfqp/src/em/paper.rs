@@ -13,7 +13,7 @@ use super::explore::Context;
 use super::fit::finish;
 use super::fitted::{FitReport, Fitted};
 use super::mixture::{Mixture, gather};
-use super::run::Course;
+use super::run::{Course, Field};
 use super::scales::{Residuals, Scales};
 use super::starts::guess;
 use super::trainer::{Schedule, Trainer, train};
@@ -70,8 +70,8 @@ pub(crate) fn paper_recipe(context: &Context<'_>) -> Result<Fitted> {
     let labels = groups(context, &residuals, classes)?;
     let stage = second_stage(context, single, labels, classes, &schedule, delta)?;
     let mixture = equal_scales(context, stage.components);
-    let course =
-        Course::of(&context.field(&context.split.train), mixture.members[0].clone(), stage.labels, 0);
+    let field = Field { train: &context.split.train, ..context.field() };
+    let course = Course::of(&field, mixture.members[0].clone(), stage.labels, 0);
     let mut class_sizes = vec![0; classes];
     course.labels.iter().for_each(|&label| class_sizes[label] += 1);
     let report = FitReport {

@@ -34,16 +34,16 @@ impl Split {
         Self { train: (0..n).collect(), valid: rest, calibration }
     }
 
-    /// At most so many training units, evenly spaced among them.
-    pub fn sample(&self, most: usize) -> Vec<usize> {
-        let (n, m) = (self.train.len(), self.train.len().min(most));
-        (0..m).map(|i| self.train[i * n / m]).collect()
-    }
-
     /// Everything but the calibration units.
     pub fn learning(&self) -> Vec<usize> {
         self.train.iter().chain(&self.valid).copied().collect()
     }
+}
+
+/// At most so many of `rows`, evenly spaced: rows may stand in an order of their own.
+pub(crate) fn sample(rows: &[usize], most: usize) -> Vec<usize> {
+    let (n, m) = (rows.len(), rows.len().min(most));
+    (0..m).map(|i| rows[i * n / m]).collect()
 }
 
 #[cfg(test)]
@@ -63,6 +63,7 @@ mod tests {
         }
         let split = Split::given(10, 4, &mut stream(1, &["split"]));
         assert_eq!((split.train.len(), split.valid.len(), split.calibration.len()), (10, 2, 2));
-        assert_eq!((split.sample(4), split.sample(40)), (vec![0, 2, 5, 7], split.train.clone()));
+        assert_eq!(sample(&split.train, 4), [0, 2, 5, 7]);
+        assert_eq!(sample(&split.train, 40), split.train);
     }
 }

@@ -27,7 +27,7 @@ pub(crate) fn fit_told(
     assert_eq!(labels.len(), data.len(), "every unit has a class");
     let prepared = Prepared::new(data, config.seed, false)?;
     let (pool, store) = (Pool::new(resources.threads)?, Store::open(resources, config, data)?);
-    let explored = prepared.split.sample(explored(prepared.scaler.y.each()));
+    let explored = explored(&prepared.split, prepared.scaler.y.each());
     let context = Context {
         config,
         data,

@@ -27,6 +27,11 @@ impl Watch for Count {
     }
 }
 
+/// Nothing but units and answers.
+fn trial<'a>(train: &'a Simulated, test: &'a Simulated, truth: &'a Reference) -> Trial<'a> {
+    Trial { train: &train.data, train_z: None, test: &test.data, truth, effects: None, showcase: None }
+}
+
 #[test]
 fn methods_run_once_and_are_summarised() {
     let (train, test) = worlds();
@@ -67,14 +72,7 @@ fn methods_run_once_and_are_summarised() {
 fn what_cannot_be_compared_is_refused_and_what_fails_is_noted() {
     let (train, test) = worlds();
     let truth = Reference::from(test.truth.clone());
-    let trial = Trial {
-        train: &train.data,
-        train_z: None,
-        test: &test.data,
-        truth: &truth,
-        effects: None,
-        showcase: None,
-    };
+    let trial = trial(&train, &test, &truth);
     let refused = |methods: &[Method], change: fn(&mut Comparison)| {
         let mut comparison = comparison(methods);
         change(&mut comparison);
@@ -99,14 +97,7 @@ fn what_cannot_be_compared_is_refused_and_what_fails_is_noted() {
 fn the_published_algorithm_takes_over_how_many_classes_were_found() {
     let (train, test) = worlds();
     let truth = Reference::from(test.truth.clone());
-    let trial = Trial {
-        train: &train.data,
-        train_z: None,
-        test: &test.data,
-        truth: &truth,
-        effects: None,
-        showcase: None,
-    };
+    let trial = trial(&train, &test, &truth);
     let mut comparison = comparison(&[Method::CfqpKmeans, Method::Cfqp]);
     (comparison.config.fit.classes, comparison.config.fit.max_classes) = (Classes::Auto, 4);
     comparison.seeds.truncate(1);

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::glyphs::{SIDE, draw_digit};
 use super::image::{Interpolation, blur, rotate};
 use super::{
-    Draw, Noise, Simulated, Unit, check_rho, check_sigma, draw_class, normal, simulate, uniform, unit_stream,
+    Draw, Noise, Simulated, Unit, check_rho, check_sigma, draw_class, mixed, normal, simulate, uniform,
+    unit_stream,
 };
 use crate::{Error, Mnist, Result, Rng, stream};
 
@@ -169,11 +170,11 @@ impl Unit for Digit {
             let mut noise = self.noise.clone();
             let mut apart = self.apart.clone();
             for y in &mut y {
-                let mut e = normal(&mut noise, self.sigma) as f32;
+                let mut e = normal(&mut noise, self.sigma);
                 if let Some((rho, fresh)) = &mut apart {
-                    e = *rho * e + (1.0 - *rho * *rho).sqrt() * normal(fresh, self.sigma) as f32;
+                    e = mixed(e, normal(fresh, self.sigma), *rho);
                 }
-                *y += e;
+                *y += e as f32;
             }
         }
         y

@@ -3,7 +3,7 @@
 use rand::RngExt as _;
 use serde::{Deserialize, Serialize};
 
-use super::{Draw, Simulated, Unit, check_rho, check_sigma, normal, simulate, unit_stream};
+use super::{Draw, Simulated, Unit, check_rho, check_sigma, mixed, normal, simulate, unit_stream};
 use crate::{Result, Rng, stream};
 
 /// Columns of numbers, and of zeros and ones.
@@ -63,9 +63,8 @@ impl Ihdp {
         let mut dose = || surface.dose(&x, normal(rng, 1.0)) as f32;
         let (t, t_new) = (dose(), dose());
         let (noise, apart) = (normal(rng, self.sigma()), normal(rng, self.sigma()));
-        let rho = f64::from(self.rho.unwrap_or(0.0));
         let child = |noise: f64| Child { ends: surface.ends(&x), noise };
-        let other = Some(child(rho * noise + (1.0 - rho * rho).sqrt() * apart));
+        let other = Some(child(mixed(noise, apart, self.rho.unwrap_or(0.0))));
         let unit = child(noise);
         Draw { x: x.iter().map(|&x| x as f32).collect(), z: 0, t, t_new, unit, other }
     }

@@ -174,11 +174,16 @@ fn draw_class(rng: &mut Rng, classes: usize, single_class: bool) -> usize {
     if single_class { 0 } else { z }
 }
 
-/// Noise of the other world, and as much of it drawn apart as `rho` leaves room for; none where all is the same.
+/// The noise of the other world, none where it is the same; `fresh` draws as much noise apart.
 fn other_noise(noise: &[f64], rho: Option<f32>, fresh: impl FnOnce() -> Vec<f64>) -> Option<Vec<f64>> {
-    let rho = f64::from(rho.filter(|&rho| rho < 1.0)?);
-    let apart = (1.0 - rho * rho).sqrt();
-    Some(noise.iter().zip(fresh()).map(|(noise, fresh)| rho * noise + apart * fresh).collect())
+    let rho = rho.filter(|&rho| rho < 1.0)?;
+    Some(noise.iter().zip(fresh()).map(|(&noise, fresh)| mixed(noise, fresh, rho)).collect())
+}
+
+/// As much noise as each, correlated with the first by `rho`.
+fn mixed(noise: f64, fresh: f64, rho: f32) -> f64 {
+    let rho = f64::from(rho);
+    rho * noise + (1.0 - rho * rho).sqrt() * fresh
 }
 
 fn check_rho(rho: Option<f32>) -> Result<()> {

@@ -8,11 +8,9 @@ use plotters::prelude::*;
 
 use super::Outcome;
 use super::tables::{columns, spread};
-use crate::text::text;
+use crate::text::{GRID, INK, text};
 
 const SIZE: (u32, u32) = (760, 440);
-const INK: RGBColor = RGBColor(30, 41, 59);
-const GRID: RGBColor = RGBColor(226, 232, 240);
 /// A line of points.
 pub struct Line {
     pub name: String,

@@ -12,11 +12,8 @@ use super::plan::World;
 use crate::error::Result;
 use crate::png::{data_uri, png};
 use crate::table::small;
-use crate::text::text;
+use crate::text::{FAINT, GRID, INK, text};
 
-const INK: RGBColor = RGBColor(30, 41, 59);
-const FAINT: RGBColor = RGBColor(100, 116, 139);
-const GRID: RGBColor = RGBColor(226, 232, 240);
 /// Width and height of a panel with lines.
 const PANEL: (u32, u32) = (330, 190);
 /// Pixels that a pixel of an image is drawn with.
