@@ -188,6 +188,20 @@ fn an_interrupted_fit_goes_on_to_the_same_bits() {
 }
 
 #[test]
+fn fits_that_differ_in_classes_share_a_checkpoint_and_keep_their_bits() {
+    let data = world(120, 2).data;
+    let folder = tempfile::tempdir().unwrap();
+    for base in [Base::Mlp, Base::Linear] {
+        let checkpoint = Some(folder.path().join(format!("{base:?}.part")));
+        let shared = Resources { checkpoint, resume: true, ..resources(2) };
+        for classes in [2, 3, 2, 1] {
+            let model = |resources| bytes(&fit(&data, None, &config(base, classes), resources, &()).unwrap());
+            assert!(model(&shared) == model(&resources(2)), "{base:?}, {classes} classes");
+        }
+    }
+}
+
+#[test]
 fn missing_values_count_in_no_loss_and_are_answered_without_their_noise() {
     let world = Oscillator { single_class: true, ..Oscillator::default() }.simulate(400, 4).unwrap();
     let masked = |units: &Units, every: usize| {

@@ -115,7 +115,8 @@ fn train_all(
         let title = if stage == "choose" { "how hard to train" } else { "ensemble" };
         context.monitor.stage(title, schedule.epochs);
         let task = Task { train: &rows, valid: &valid, told, alone, ..context.task() };
-        let key = [&name[..], &[if shared { "shared" } else { "own" }]].concat().join(" ");
+        let of = classes.to_string();
+        let key = [&name[..], &[if shared { "shared" } else { "own" }, "of", &of]].concat().join(" ");
         let trained = context.trained(&key, base, if shared { classes } else { 0 }, || {
             let mut rng = stream(context.config.seed, &[&name[..], &["train"]].concat());
             train(net, &task, &schedule, &mut rng, context.monitor)

@@ -11,7 +11,7 @@ use std::sync::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::Resources;
-use crate::config::FitConfig;
+use crate::config::{Classes, FitConfig};
 use crate::data::{Dataset, Units, read_container, write_container};
 use crate::nn::Weight;
 use crate::{Error, Result};
@@ -50,7 +50,9 @@ struct Job {
 impl Store {
     /// The checkpoint of a fit of `config` on `data`, empty unless `resources` ask to resume one that is there.
     pub fn open(resources: &Resources, config: &FitConfig, data: &Dataset) -> Result<Self> {
-        let fingerprint = fingerprint(config, &[data.x(), data.t(), data.y()])?;
+        // every job is named by its number of classes: fits that differ in nothing else share them
+        let config = FitConfig { classes: Classes::Auto, max_classes: 1, ..config.clone() };
+        let fingerprint = fingerprint(&config, &[data.x(), data.t(), data.y()])?;
         let entries = match &resources.checkpoint {
             Some(path) if resources.resume && path.exists() => read(path, &fingerprint)?,
             _ => BTreeMap::new(),

@@ -20,7 +20,7 @@ use cfqp::{
 use super::compare::{Watching, explain, make_folder, method_parser};
 use crate::args::{Show, up_to};
 use crate::error::{Failure, Result};
-use crate::files::{write_bytes, write_text};
+use crate::files::{remove_checkpoint, write_bytes, write_text};
 use crate::interrupt;
 use crate::output::{Output, pretty};
 use crate::resources::ResourceArgs;
@@ -61,7 +61,7 @@ pub struct ReproduceArgs {
     /// Only these methods, comma-separated [default: all that the experiment has]
     #[arg(long, value_delimiter = ',', value_parser = method_parser())]
     methods: Vec<Method>,
-    /// Seeds 1 to N, at most 5; digits at the small scale take 2, sweeps take 2
+    /// Seeds 1 to N, at most 5; at the small scale digits take 2, sweeps take 1
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = up_to(5))]
     seeds: usize,
     /// The folder for results and finished runs
@@ -173,7 +173,7 @@ impl Bench<'_> {
                 eprintln!("{experiment}: {i} of {of} data sets done{left}; now {data}{at}, seed {seed}");
             }
             let (data, runs, gallery) = self.cell(cell)?;
-            if let Some(most) = cell.ladder {
+            if let Some(most) = cell.ladder.filter(|most| cell.classes == Some(*most)) {
                 ladders.push(self.ladder(cell, most, &data)?);
             }
             galleries.extend(gallery);
@@ -217,29 +217,44 @@ impl Bench<'_> {
         let config = self.args.scale.config(world, classes);
         let comparison = Comparison { methods: cell.methods.clone(), seeds: vec![cell.seed], config };
         let watching = Watching::new(*self.show);
-        let runs = comparison.run(&trial, &self.resources, Some(&self.runs), &watching);
+        let runs = comparison.run(&trial, &self.resources(cell), Some(&self.runs), &watching);
         let runs = runs.map_err(|error| explain(error, Some(&self.args.out)))?;
         let gallery = (cell.seed == 1 && showcase.is_some()).then(|| gallery.hang(&runs));
         Ok((train.data.clone(), runs, gallery))
     }
 
-    /// Kept beside the runs, as they are.
-    fn ladder(&self, cell: &Cell, most: usize, data: &Dataset) -> Result<Ladder> {
-        // all that a ladder depends on
+    /// Fits to one data set that differ in the number of classes have most of their EM in common: they share a checkpoint.
+    fn resources(&self, cell: &Cell) -> Resources {
+        let checkpoint = cell.ladder.map(|most| self.ladder_path(cell, most, "part"));
+        let resume = checkpoint.is_some();
+        Resources { checkpoint, resume, ..self.resources.clone() }
+    }
+
+    /// Named by all that a ladder depends on.
+    fn ladder_path(&self, cell: &Cell, most: usize, extension: &str) -> PathBuf {
         let digits = if self.args.mnist.is_some() { "mnist" } else { "drawn" };
-        let (data_name, scale) = (cell.world.name().replace(", ", "-"), self.args.scale);
-        let name = format!("ladder-{data_name}-{digits}-{}-{most}-{scale:?}.json", cell.seed);
-        let path = self.runs.join(name.to_lowercase());
+        let (data, scale) = (cell.world.name().replace(", ", "-"), self.args.scale);
+        let name = format!("ladder-{data}-{digits}-{}-{most}-{scale:?}.{extension}", cell.seed);
+        self.runs.join(name.to_lowercase())
+    }
+
+    /// Kept beside the runs, as they are; the last to need the checkpoint.
+    fn ladder(&self, cell: &Cell, most: usize, data: &Dataset) -> Result<Ladder> {
+        let path = self.ladder_path(cell, most, "json");
         let kept = std::fs::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
         if let Some(ladder) = kept {
             return Ok(ladder);
         }
         let config = self.args.scale.config(&cell.world, Classes::Auto).fit;
         let config = FitConfig { max_classes: most, seed: cell.seed, ..config };
-        let tried = compare_classes(data, None, &config, &self.resources, &Watching::new(*self.show))
+        let resources = self.resources(cell);
+        let tried = compare_classes(data, None, &config, &resources, &Watching::new(*self.show))
             .map_err(|error| explain(error, Some(&self.args.out)))?;
         let ladder = Ladder { data: cell.world.name(), seed: cell.seed, tried };
         write_text(&path, &pretty(&ladder)?)?;
+        if let Some(part) = &resources.checkpoint {
+            remove_checkpoint(part)?;
+        }
         Ok(ladder)
     }
 

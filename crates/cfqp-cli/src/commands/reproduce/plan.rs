@@ -67,7 +67,7 @@ impl Experiment {
 pub enum Scale {
     /// Does it run? A few dozen units and two epochs; figures mean nothing
     Smoke,
-    /// The paper's sizes for series, 3,000 digits
+    /// The paper's sizes for series; 3,000 digits and 40 epochs for every method
     Small,
     /// The paper's sizes throughout
     Paper,
@@ -185,10 +185,21 @@ impl Scale {
         }
     }
 
+    /// The most seeds of an experiment that sweeps something.
+    fn sweep_seeds(self) -> usize {
+        if self == Self::Paper { 5 } else { 1 }
+    }
+
     /// Settings of all methods on such data.
     pub fn config(self, world: &World, classes: Classes) -> MethodConfig {
-        let epochs = (self == Self::Smoke).then_some(2);
-        let fit = FitConfig { classes, epochs, ..FitConfig::default() };
+        let usual = FitConfig::default();
+        let (epochs, batch) = match (self, world.kind) {
+            (Self::Smoke, _) => (Some(2), usual.batch),
+            // the same for every method: the U-Nets of the usual schedules take half a day
+            (Self::Small, Kind::Digits) => (Some(40), 64),
+            _ => (None, usual.batch),
+        };
+        let fit = FitConfig { classes, epochs, batch, ..usual };
         // degrees of turning, and doses between 0 and 1
         let window = match (self, world.kind) {
             (Self::Smoke, Kind::Digits) => 20.0,
@@ -211,7 +222,7 @@ pub struct Cell {
     pub classes: Option<usize>,
     /// Where the experiment sweeps something: its value.
     pub at: Option<f64>,
-    /// Held-out units are asked about every number of classes up to this.
+    /// The cell is one of a sweep up to so many classes, and held-out units are asked about each of them.
     pub ladder: Option<usize>,
 }
 
@@ -283,7 +294,7 @@ fn swept(
     at: impl Fn(&World) -> f64,
 ) -> Vec<Cell> {
     let cell = |cell: Cell| Cell { at: Some(at(&cell.world)), ..cell };
-    each(worlds, scale, seeds.min(2), methods).into_iter().map(cell).collect()
+    each(worlds, scale, seeds.min(scale.sweep_seeds()), methods).into_iter().map(cell).collect()
 }
 
 fn by_classes(worlds: &[World], scale: Scale, seeds: usize) -> Vec<Cell> {
@@ -292,13 +303,13 @@ fn by_classes(worlds: &[World], scale: Scale, seeds: usize) -> Vec<Cell> {
         (_, Kind::Digits) => 8,
         _ => 5,
     };
-    let cells = each(worlds, scale, seeds.min(if scale == Scale::Paper { 5 } else { 1 }), &[Method::Cfqp]);
+    let cells = each(worlds, scale, seeds.min(scale.sweep_seeds()), &[Method::Cfqp]);
     let by = |cell: Cell| {
         let most = most(&cell.world);
         (1..=most).map(move |classes| Cell {
             classes: Some(classes),
             at: Some(classes as f64),
-            ladder: (classes == most).then_some(most),
+            ladder: Some(most),
             ..cell.clone()
         })
     };
