@@ -1,5 +1,7 @@
 //! What a command runs on, and what it used.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use clap::Args;
 
 use cfqp::{DeviceKind, Resources};
@@ -37,6 +39,31 @@ pub fn keep_memory() {
     unsafe {
         libc::mallopt(libc::M_MMAP_THRESHOLD, 32 << 20);
         libc::mallopt(libc::M_TRIM_THRESHOLD, 128 << 20);
+    }
+}
+
+/// Whether memory is short: networks on images are at work.
+static SPARING: AtomicBool = AtomicBool::new(false);
+
+/// Have all threads take memory from one heap: what one stage of a fit frees, the threads of the next use again. For
+/// images, whose layers are large; in small networks threads would wait for each other.
+pub fn spare_memory() {
+    SPARING.store(true, Ordering::Relaxed);
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: the setting is a plain number, read when a thread first asks for memory.
+    unsafe {
+        libc::mallopt(libc::M_ARENA_MAX, 1);
+    }
+}
+
+/// Between two stages of work: give back to the system what the last one kept, if memory is to be spared.
+pub fn give_back_memory() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    if SPARING.load(Ordering::Relaxed) {
+        // SAFETY: the allocator locks its own heaps.
+        unsafe {
+            libc::malloc_trim(0);
+        }
     }
 }
 

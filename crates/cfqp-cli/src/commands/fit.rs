@@ -17,7 +17,7 @@ use crate::interrupt;
 use crate::load::{Input, input};
 use crate::output::Output;
 use crate::progress::Progress;
-use crate::resources::{ResourceArgs, peak_rss_mb};
+use crate::resources::{ResourceArgs, peak_rss_mb, spare_memory};
 use crate::table::{count, counted, shell, small, table};
 
 const EXAMPLES: &str = "\
@@ -182,6 +182,9 @@ pub fn run(args: &FitArgs, show: &Show) -> Result<Output> {
     let loaded = input.load()?;
     loaded.check(&input, show)?;
     let valid = input.load_valid(loaded.layout.as_ref(), show)?;
+    if loaded.data.y().shape().len() == 3 {
+        spare_memory();
+    }
     interrupt::listen();
     let start = Instant::now();
     let progress = Progress::new(show, "fit");

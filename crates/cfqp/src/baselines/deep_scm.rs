@@ -20,7 +20,7 @@ use super::flow::{Flow, Given, Size};
 use super::pyramid::{Parts, Pyramid};
 use super::{Counterfactual, in_batches};
 use crate::data::{Batcher, Dataset, Units};
-use crate::em::{BATCH, Monitor, Pool, Prepared, Resources, Schedule};
+use crate::em::{Monitor, Pool, Prepared, Resources, Schedule};
 use crate::models::{BaseConfig, MlpConfig, UnetConfig};
 use crate::nn::tensor;
 use crate::{Error, Result, Rng, stream};
@@ -193,7 +193,8 @@ impl Task<'_> {
                 let (v, given) = self.batch(rows, device, rng);
                 f64::from(flow.loss(v, &given).into_scalar::<f32>()) * rows.len() as f64
             };
-            split.valid.chunks(BATCH).map(part).sum::<f64>() / split.valid.len() as f64
+            split.valid.chunks(self.prepared.batcher(self.data).at_once()).map(part).sum::<f64>()
+                / split.valid.len() as f64
         };
         Ok(descend(flow, &lesson, rng, loss, judge)?.0)
     }

@@ -25,7 +25,7 @@ use super::descent::{Lesson, descend};
 use super::dopri::{Tolerance, solve};
 use super::{Counterfactual, in_batches};
 use crate::data::{Batcher, Dataset, Units};
-use crate::em::{BATCH, Monitor, Pool, Prepared, Resources, Schedule};
+use crate::em::{Monitor, Pool, Prepared, Resources, Schedule};
 use crate::models::{BaseConfig, Input, MlpConfig, Net, Network, Shapes, UnetConfig};
 use crate::nn::{TreatmentEmbeddingConfig, tensor};
 use crate::{Error, Result, Rng, stream};
@@ -278,6 +278,6 @@ impl Task<'_> {
         let part = |rows: &[usize]| {
             f64::from(self.loss(net, rows, device, rng).into_scalar::<f32>()) * rows.len() as f64
         };
-        valid.chunks(BATCH).map(part).sum::<f64>() / valid.len() as f64
+        valid.chunks(self.prepared.batcher(self.data).at_once()).map(part).sum::<f64>() / valid.len() as f64
     }
 }

@@ -30,7 +30,7 @@ pub use mixture::{DeepIte, Own, Published};
 pub use synthetic_control::{SyntheticControl, SyntheticControlConfig};
 
 use crate::data::{Batcher, Dataset, Units};
-use crate::em::{BATCH, Fitted, Pool, Prepared};
+use crate::em::{Fitted, Pool, Prepared};
 use crate::{Ask, Result};
 
 /// The answers of a method that learned from `prepared`, in parallel over batches: `answer` is told the rows of `data`
@@ -46,7 +46,7 @@ fn in_batches(
     shapes.check(data)?;
     let to = shapes.treatments(&prepared.scaler.t, to, data.len())?;
     let (batcher, rows): (_, Vec<usize>) = (prepared.batcher(data), (0..data.len()).collect());
-    let parts = Pool::new(threads)?.try_map(rows.chunks(BATCH).collect(), |rows| {
+    let parts = Pool::new(threads)?.try_map(rows.chunks(batcher.at_once()).collect(), |rows| {
         answer(&batcher, rows, &to[rows[0] * shapes.t..][..rows.len() * shapes.t])
     })?;
     Units::new("answer", shapes.y.clone(), parts.concat())

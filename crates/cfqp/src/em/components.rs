@@ -6,9 +6,6 @@ use super::pool::Pool;
 use crate::data::{Batcher, Told};
 use crate::models::{Net, Network};
 
-/// Units that go through a network at once when nothing is learned.
-pub(crate) const BATCH: usize = 256;
-
 /// The mean of every class.
 #[derive(Clone, Debug)]
 pub(crate) struct Components {
@@ -58,17 +55,18 @@ pub(crate) fn residuals(
     pool: &Pool,
 ) -> Vec<f32> {
     let one = Components { nets: vec![m0.clone()], classes: 1 };
-    let parts = pool.map(rows.chunks(BATCH).collect(), |rows| {
-        let mut residual = batcher.outcomes(rows);
-        let mean = one.mean(0, batcher, rows, None, device);
-        residual.iter_mut().zip(mean).for_each(|(y, mean)| *y -= mean);
+    let mut residuals = vec![0.0; rows.len() * batcher.scaler.y.each()];
+    let at_once = batcher.at_once();
+    let jobs = rows.chunks(at_once).zip(residuals.chunks_mut(at_once * batcher.scaler.y.each()));
+    pool.map(jobs.collect(), |(rows, residual)| {
+        let (y, mean) = (batcher.outcomes(rows), one.mean(0, batcher, rows, None, device));
+        residual.iter_mut().zip(y.iter().zip(mean)).for_each(|(r, (y, mean))| *r = y - mean);
         for (residual, &row) in residual.chunks_exact_mut(batcher.scaler.y.each()).zip(rows) {
             if let Some(mask) = batcher.data.y().mask_row(row) {
                 let hidden = residual.iter_mut().zip(mask).filter(|(_, observed)| !**observed);
                 hidden.for_each(|(residual, _)| *residual = 0.0);
             }
         }
-        residual
     });
-    parts.concat()
+    residuals
 }

@@ -12,7 +12,7 @@
 
 use burn::tensor::Device;
 
-use super::components::{BATCH, Components};
+use super::components::Components;
 use crate::data::Batcher;
 use crate::models::ridge::{cholesky, forward};
 
@@ -67,7 +67,7 @@ fn residuals(
     device: &Device,
 ) -> Vec<f64> {
     let mut out = Vec::with_capacity(rows.len() * batcher.scaler.y.each());
-    for rows in rows.chunks(BATCH) {
+    for rows in rows.chunks(batcher.at_once()) {
         let (y, mean) = (batcher.outcomes(rows), components.mean(k, batcher, rows, None, device));
         let masks = rows.iter().map(|&row| batcher.data.y().mask_row(row));
         let each = batcher.scaler.y.each();

@@ -15,7 +15,7 @@ use crate::config::{FitConfig, Sharing, Start};
 use crate::data::{Batcher, Dataset, Scaler, Told};
 use crate::eval::adjusted_rand_index;
 use crate::models::{BaseConfig, Net, Shapes};
-use crate::nn::{Weight, load_weights, save_weights};
+use crate::nn::{Weight, load_weights, release_buffers, save_weights};
 use crate::{Result, stream};
 
 /// The most units on which starts, base models and K are tried ...
@@ -159,7 +159,9 @@ pub(crate) fn single(context: &Context<'_>, base: &BaseConfig) -> Result<Trained
             train(net, &task, &schedule, &mut rng, context.monitor)
         })
     };
-    context.pool.alone(work)
+    let trained = context.pool.alone(work);
+    release_buffers();
+    trained
 }
 
 /// All attempts at `classes` classes, the best first.
@@ -194,6 +196,7 @@ pub(crate) fn explore(
         let course = attempt(context, base, single, classes, start, sharing, labels)?;
         Ok(Attempt { start, sharing, course })
     });
+    release_buffers();
     let mut attempts = attempts?;
     attempts.sort_by(|a, b| a.score().total_cmp(&b.score()));
     Ok(attempts)

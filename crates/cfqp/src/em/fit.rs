@@ -1,7 +1,6 @@
 //! The default recipe from data to a model that can be asked.
 
 use super::calibrate::{Calibration, Case, Element, Factor};
-use super::components::BATCH;
 use super::explore::{Attempt, Context, explored};
 use super::fitted::{FitReport, Fitted, Header, Part, StartReport, Tried};
 use super::members::{self, Member};
@@ -329,8 +328,8 @@ fn factor(base: &BaseConfig, folds: usize) -> Factor {
 fn cases(context: &Context<'_>, mixture: &Mixture) -> Vec<Case> {
     let batcher = context.batcher();
     let d = batcher.scaler.y.each();
-    let rows = sample(&context.split.calibration, (RESIDUALS / d / 2).max(FEWEST));
-    let parts = context.pool.map(rows.chunks(BATCH).collect(), |rows| {
+    let rows = sample(&context.split.calibration, (RESIDUALS / d / 4).max(FEWEST));
+    let parts = context.pool.map(rows.chunks(batcher.at_once()).collect(), |rows| {
         let labels = mixture.joint(&batcher, rows, context.device).labels();
         let y = batcher.outcomes(rows);
         let t = batcher.treatments(rows);
@@ -353,7 +352,7 @@ fn cases(context: &Context<'_>, mixture: &Mixture) -> Vec<Case> {
         }
         cases
     });
-    parts.concat()
+    parts.into_iter().flatten().collect()
 }
 
 /// The largest class mean of |y - m_k| per element, on calibration units.

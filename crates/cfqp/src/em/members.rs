@@ -11,6 +11,7 @@ use super::trainer::{Schedule, Task, Trained, train};
 use crate::config::Sharing;
 use crate::data::Told;
 use crate::models::BaseConfig;
+use crate::nn::release_buffers;
 use crate::{Result, stream};
 
 /// One member and the rows it never learned from.
@@ -127,6 +128,7 @@ fn train_all(
         [job] => vec![context.pool.alone(|| work(job))?],
         _ => context.pool.try_map(jobs, work)?,
     };
+    release_buffers();
     let member = |(i, (fold, _)): (usize, &(usize, Setting))| {
         let own = trained.iter().filter(|(job, _)| *job == i);
         Member {
@@ -145,7 +147,7 @@ fn unit_errors(context: &Context<'_>, member: &Member, labels: &[usize]) -> Vec<
     let mut errors = Vec::new();
     for k in 0..member.components.classes {
         let own: Vec<usize> = member.held_out.iter().copied().filter(|&row| labels[row] == k).collect();
-        for rows in own.chunks(super::components::BATCH) {
+        for rows in own.chunks(batcher.at_once()) {
             let (y, mean) =
                 (batcher.outcomes(rows), member.components.mean(k, &batcher, rows, None, context.device));
             for (i, &row) in rows.iter().enumerate() {

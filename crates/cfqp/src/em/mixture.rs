@@ -2,7 +2,7 @@
 
 use burn::tensor::Device;
 
-use super::components::{BATCH, Components};
+use super::components::Components;
 use super::pool::Pool;
 use super::prior::Prior;
 use super::scales::{Residuals, Scales};
@@ -162,7 +162,7 @@ impl Mixture {
     pub fn joint(&self, batcher: &Batcher<'_>, rows: &[usize], device: &Device) -> Joint {
         let (classes, d) = (self.classes(), batcher.scaler.y.each());
         let mut nll = Vec::with_capacity(rows.len() * classes);
-        for rows in rows.chunks(BATCH) {
+        for rows in rows.chunks(batcher.at_once()) {
             let y = batcher.outcomes(rows);
             let t = batcher.treatments(rows);
             let means: Vec<Vec<f32>> = (0..classes).map(|k| self.mean(k, batcher, rows, device)).collect();
@@ -182,7 +182,8 @@ impl Mixture {
 
     /// As [`joint`](Self::joint), in parallel over batches.
     pub fn joint_in(&self, batcher: &Batcher<'_>, rows: &[usize], device: &Device, pool: &Pool) -> Joint {
-        let parts = pool.map(rows.chunks(BATCH).collect(), |rows| self.joint(batcher, rows, device).nll);
+        let parts =
+            pool.map(rows.chunks(batcher.at_once()).collect(), |rows| self.joint(batcher, rows, device).nll);
         Joint { classes: self.classes(), nll: parts.concat() }
     }
 }
@@ -228,7 +229,7 @@ pub(crate) fn gather(
     for (k, out) in out.iter_mut().enumerate() {
         let own: Vec<usize> =
             rows.iter().zip(labels).filter(|(_, label)| **label == k).map(|(row, _)| *row).collect();
-        for rows in own.chunks(BATCH) {
+        for rows in own.chunks(batcher.at_once()) {
             let (y, t) = (batcher.outcomes(rows), batcher.treatments(rows));
             let mean = components.mean(k, batcher, rows, None, device);
             let d_t = t.len() / rows.len();

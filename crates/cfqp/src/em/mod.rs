@@ -27,7 +27,7 @@ mod trainer;
 pub use calibrate::Calibration;
 pub(crate) use calibrate::{normal_cdf, normal_half_width};
 pub use cluster::{Choice, Clusters, GaussianMixture, GaussianMixtureFit, KMeans, Rows};
-pub(crate) use components::{BATCH, Components};
+pub(crate) use components::Components;
 pub use fit::{compare_classes, fit};
 pub use fitted::{FitReport, Fitted, StartReport, Tried};
 pub(crate) use mixture::{Mixture, around, covariance, gaussian_nll, log_sum_exp, spread};

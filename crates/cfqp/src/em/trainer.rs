@@ -47,8 +47,10 @@ impl Schedule {
     }
 }
 
-/// Fewest units of a shard: with fewer, matrix products are too thin.
+/// Units of a shard that a thread takes: with fewer, matrix products are too thin.
 const SHARD: usize = 64;
+/// The most steps or pixels of a shard, about: the layers of more of them would fill memory.
+const SITES: usize = 25_000;
 
 /// A network in training.
 pub(crate) struct Trainer {
@@ -60,14 +62,16 @@ pub(crate) struct Trainer {
 
 impl Trainer {
     /// Continue from `net`, on `device`.
+    ///
+    /// A batch is cut into shards, each with gradients of its own, added up in their order. The cut depends on the batch
+    /// alone, so the bits do too.
     pub fn new(net: Net, device: &Device, weight_decay: f64) -> Self {
         let adam = Adam { weight_decay, ..Adam::default() };
         let device = device.clone().autodiff();
         Self { net: Some(net.train()), optimizer: adam.init(), device, shard: usize::MAX }
     }
 
-    /// A batch is cut into shards, each with gradients of its own, added up in their order: the threads of the current
-    /// pool meet once a step, not once an operation. The cut depends on the batch alone, so the bits do too.
+    /// Batches of small units are cut too: the threads of the current pool meet once a step, not once an operation.
     pub fn sharded(self) -> Self {
         Self { shard: SHARD, ..self }
     }
@@ -83,13 +87,15 @@ impl Trainer {
         rng: &mut Rng,
     ) -> f64 {
         let device = self.device.clone();
+        let shard = self.shard.min(SITES / batcher.sites()).max(1);
         let mut order = rows.to_vec();
         order.shuffle(rng);
         let (mut sum, steps) = (0.0, order.len().div_ceil(batch));
         for (step, rows) in order.chunks(batch).enumerate() {
             let rate = rate(step as f64 / steps as f64);
             let dropout = rng.next_u64();
-            let loss = self.step(rows.len(), batcher.observed(rows), rate, |shard| {
+            let parts = (rows.len() / shard).max(1);
+            let loss = self.step(rows.len(), parts, batcher.observed(rows), rate, |shard| {
                 let rows = &rows[shard.clone()];
                 let mut input = batcher.input(rows, told, &device);
                 input.dropout = Some(dropout.wrapping_add(shard.start as u64));
@@ -100,17 +106,17 @@ impl Trainer {
         sum / order.len() as f64
     }
 
-    /// One step on a batch of `units` with so many observed elements, of which `gather` puts a range together; the
-    /// loss before it.
+    /// One step on a batch of `units` in so many shards and with so many observed elements, of which `gather` puts a
+    /// range together; the loss before it.
     fn step(
         &mut self,
         units: usize,
+        shards: usize,
         observed: usize,
         rate: f64,
         gather: impl Fn(Range<usize>) -> (Input, Target) + Sync,
     ) -> f64 {
         let net = self.net.take().expect("a trainer has its network between steps");
-        let shards = (units / self.shard).max(1);
         let (loss, gradients) = match shards {
             1 => learn(&net, gather(0..units), observed),
             _ => learn_sharded(&net, units, shards, observed, gather),
@@ -150,11 +156,16 @@ fn learn_sharded(
         // leaves of its own: shards of one graph would wait for each other
         learn(&net.valid().train(), gather(i * each..units.min((i + 1) * each)), observed)
     };
-    let learned: Vec<_> = (0..shards).into_par_iter().with_max_len(1).map(learn).collect();
     let (mut total, mut gradients) = (0.0, GradientsAccumulator::new());
-    for (loss, shard) in learned {
-        total += loss;
-        gradients.accumulate(net, shard);
+    // as many at a time as there are threads: every shard's gradients are as large as the network
+    let threads = rayon::current_num_threads();
+    for first in (0..shards).step_by(threads) {
+        let some = first..shards.min(first + threads);
+        let learned: Vec<_> = some.into_par_iter().with_max_len(1).map(learn).collect();
+        for (loss, shard) in learned {
+            total += loss;
+            gradients.accumulate(net, shard);
+        }
     }
     (total, gradients.grads())
 }
@@ -182,7 +193,7 @@ pub(crate) fn validate(
         let loss = mean_square(output, batcher.target(rows, device), batcher.observed(rows));
         f64::from(loss.into_scalar::<f32>()) * rows.len() as f64
     };
-    rows.chunks(512).map(part).sum::<f64>() / rows.len() as f64
+    rows.chunks(batcher.at_once()).map(part).sum::<f64>() / rows.len() as f64
 }
 
 /// A trained network and how it came to be.

@@ -34,6 +34,7 @@ pub use weights::{Weight, load_weights, save_weights};
 pub(crate) use attention::{Attention, Sequences};
 pub(crate) use dropout::Dropout;
 pub(crate) use fused::compose;
+pub(crate) use kernels::release_buffers;
 pub(crate) use layer_norm::LayerNorm;
 pub(crate) use loss::squared_error;
 pub(crate) use relu::linear_relu;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::abduct::{Abducted, NEGLIGIBLE, Question, abduct};
 use super::interval::{Part, interval};
 use crate::data::{Batcher, Dataset, Units};
-use crate::em::{BATCH, Fitted, Pool, normal_half_width};
+use crate::em::{Fitted, Pool, normal_half_width};
 use crate::{Error, Result};
 
 /// Below this posterior probability a unit's class is called ambiguous.
@@ -120,10 +120,10 @@ impl Fitted {
                 ask,
             )
         };
-        let parts = if rows.len() <= BATCH {
+        let parts = if rows.len() <= batcher.at_once() {
             vec![part(&rows)]
         } else {
-            Pool::new(self.threads)?.map(rows.chunks(BATCH).collect(), part)
+            Pool::new(self.threads)?.map(rows.chunks(batcher.at_once()).collect(), part)
         };
         self.assemble(parts)
     }

@@ -2,7 +2,7 @@
 
 use super::abduct::{Question, abduct};
 use crate::data::{Batcher, Dataset, Units};
-use crate::em::{BATCH, Fitted, Pool};
+use crate::em::{Fitted, Pool};
 use crate::{Error, Result};
 
 /// Which class answers for a unit.
@@ -30,7 +30,7 @@ impl Fitted {
         let batcher = Batcher { data, scaler, missing: shapes.missing };
         let (d, d_t, classes) = (scaler.y.each(), scaler.t.each(), self.classes());
         let rows: Vec<usize> = (0..data.len()).collect();
-        let parts = Pool::new(self.threads)?.map(rows.chunks(BATCH).collect(), |rows| {
+        let parts = Pool::new(self.threads)?.map(rows.chunks(batcher.at_once()).collect(), |rows| {
             let to = &to[rows[0] * d_t..][..rows.len() * d_t];
             let calibration = &self.header.calibration;
             // whoever is told the class may be told an improbable one

@@ -24,6 +24,11 @@ pub(super) fn buffer(len: usize) -> Buffer {
     Buffer(kept.unwrap_or_else(|| vec![0.0; len]))
 }
 
+/// Keep none of those that are not in use: what comes next asks for others.
+pub(crate) fn release_buffers() {
+    *pool() = Pool::default();
+}
+
 impl Buffer {
     /// The array itself, no longer to be kept.
     pub fn into_vec(mut self) -> Vec<f32> {

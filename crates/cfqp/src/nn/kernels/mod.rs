@@ -22,7 +22,7 @@ mod parts;
 
 pub(crate) use adam::{Step, adam};
 pub(crate) use block::{Block, Saved};
-pub(crate) use buffer::Buffer;
+pub(crate) use buffer::{Buffer, release_buffers};
 pub(crate) use convolution::Convolution;
 pub(crate) use error::{scaled_difference, sum_of_squares};
 pub(crate) use linear::Affine;
