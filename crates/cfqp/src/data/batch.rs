@@ -135,7 +135,7 @@ impl Batcher<'_> {
 fn gather(units: &Units, moments: &Moments, rows: &[usize]) -> Vec<f32> {
     let mut out = Vec::with_capacity(rows.len() * units.each());
     for &row in rows {
-        moments.standardise_into(units.row(row), &mut out);
+        moments.standardise_into(&units.unit(row), &mut out);
         if let Some(mask) = units.mask_row(row) {
             let start = out.len() - mask.len();
             let values = out[start..].iter_mut().zip(mask);

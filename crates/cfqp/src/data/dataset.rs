@@ -1,15 +1,19 @@
 //! Covariates x, treatment t and outcome y of n units, and views of some of them.
 
+use std::borrow::Cow;
+
+use super::values::Values;
 use crate::{Error, Result};
 
 /// One array per unit: `n` units, each of the same shape, stored one after the other.
 ///
 /// # Shapes
-/// A table has `[features]`, a series `[channels, steps]`, an image `[channels, height, width]`.
+/// A table has `[features]`, a series `[channels, steps]`, an image `[channels, height, width]`. Images with at most
+/// 256 different values are held as bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Units {
     shape: Vec<usize>,
-    values: Vec<f32>,
+    values: Values,
     mask: Option<Vec<bool>>,
 }
 
@@ -49,7 +53,12 @@ impl Units {
             }
         }
         let mask = mask.filter(|mask| mask.contains(&false));
-        Ok(Self { shape, values, mask })
+        Ok(Self::held(shape, values, mask))
+    }
+
+    fn held(shape: Vec<usize>, values: Vec<f32>, mask: Option<Vec<bool>>) -> Self {
+        let values = if shape.len() == 3 { Values::coded(values) } else { Values::Plain(values) };
+        Self { shape, values, mask }
     }
 
     /// Units of several arrays, one after the other.
@@ -60,7 +69,8 @@ impl Units {
             return Err(Error::data(name, problem, "give files of the same kind of unit"));
         }
         let mut values = Vec::with_capacity(parts.iter().map(|part| part.values.len()).sum());
-        parts.iter().for_each(|part| values.extend_from_slice(&part.values));
+        let units = parts.iter().flat_map(|part| (0..part.len()).map(|i| part.unit(i)));
+        units.for_each(|unit| values.extend_from_slice(&unit));
         let mask = parts.iter().any(|part| part.mask.is_some()).then(|| {
             let mut mask = Vec::with_capacity(values.len());
             for part in parts {
@@ -71,18 +81,19 @@ impl Units {
             }
             mask
         });
-        Ok(Self { shape: shape.clone(), values, mask })
+        Ok(Self::held(shape.clone(), values, mask))
     }
 
     /// The units at `rows`, in that order.
     fn pick(&self, rows: &[usize]) -> Self {
-        let values = rows.iter().flat_map(|&row| self.row(row)).copied().collect();
+        let mut values = Vec::with_capacity(rows.len() * self.each());
+        rows.iter().for_each(|&row| values.extend_from_slice(&self.unit(row)));
         let mask: Option<Vec<bool>> = self
             .mask
             .as_ref()
             .map(|_| rows.iter().filter_map(|&row| self.mask_row(row)).flatten().copied().collect());
         let mask = mask.filter(|mask| mask.contains(&false));
-        Self { shape: self.shape.clone(), values, mask }
+        Self::held(self.shape.clone(), values, mask)
     }
 
     /// How many units.
@@ -92,7 +103,7 @@ impl Units {
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.values.is_empty()
+        self.values.len() == 0
     }
 
     /// The shape of one unit.
@@ -105,9 +116,9 @@ impl Units {
         self.shape.iter().product()
     }
 
-    /// All values, unit after unit.
+    /// All values, unit after unit. Of images that are held as bytes this makes a copy, which stays.
     pub fn values(&self) -> &[f32] {
-        &self.values
+        self.values.all()
     }
 
     /// Where values were observed, if not everywhere.
@@ -115,10 +126,16 @@ impl Units {
         self.mask.as_deref()
     }
 
-    /// The values of unit `i`.
+    /// The values of unit `i`; of images that are held as bytes, as [`values`](Self::values).
     pub fn row(&self, i: usize) -> &[f32] {
         let each = self.each();
-        &self.values[i * each..(i + 1) * each]
+        &self.values.all()[i * each..(i + 1) * each]
+    }
+
+    /// The values of unit `i`, and no more memory than that takes.
+    pub fn unit(&self, i: usize) -> Cow<'_, [f32]> {
+        let each = self.each();
+        self.values.part(i * each..(i + 1) * each)
     }
 
     /// Where unit `i` was observed, if not everywhere.

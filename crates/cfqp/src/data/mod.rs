@@ -9,6 +9,7 @@ mod npy;
 mod npz;
 mod scaler;
 mod table;
+mod values;
 
 pub use atomic::write_atomically;
 pub(crate) use batch::{Batcher, Target, Told};

@@ -24,7 +24,7 @@ impl Moments {
         let mut sums = vec![(0.0_f64, 0.0_f64, 0.0_f64); parts];
         let mut origin = vec![None; parts];
         for &row in rows {
-            let (values, mask) = (units.row(row), units.mask_row(row));
+            let (values, mask) = (units.unit(row), units.mask_row(row));
             for (i, &value) in values.iter().enumerate() {
                 if mask.is_none_or(|mask| mask[i]) {
                     let part = i / inner;
@@ -128,10 +128,10 @@ impl Scaler {
 
 fn variance(units: &Units, rows: &[usize]) -> f64 {
     let observed = |row: &usize| {
-        let mask = units.mask_row(*row);
-        units.row(*row).iter().enumerate().filter(move |(i, _)| mask.is_none_or(|mask| mask[*i]))
+        let (unit, mask) = (units.unit(*row), units.mask_row(*row));
+        (0..unit.len()).filter(move |&i| mask.is_none_or(|mask| mask[i])).map(move |i| f64::from(unit[i]))
     };
-    let values = || rows.iter().flat_map(observed).map(|(_, &value)| f64::from(value));
+    let values = || rows.iter().flat_map(observed);
     let (count, sum) = values().fold((0.0, 0.0), |(n, sum), value| (n + 1.0, sum + value));
     let mean = sum / f64::max(count, 1.0);
     let variance = values().map(|value| (value - mean).powi(2)).sum::<f64>() / f64::max(count, 1.0);

@@ -122,7 +122,7 @@ pub(crate) fn fingerprint(config: &impl Serialize, data: &[&Units]) -> Result<St
     text.bytes().for_each(|byte| mix(byte.into()));
     for units in data {
         units.shape().iter().for_each(|&side| mix(side as u64));
-        units.values().iter().for_each(|value| mix(value.to_bits().into()));
+        (0..units.len()).for_each(|i| units.unit(i).iter().for_each(|value| mix(value.to_bits().into())));
         units.mask().unwrap_or_default().iter().for_each(|&seen| mix(seen.into()));
     }
     Ok(format!("{hash:016x}"))

@@ -6,11 +6,14 @@ use cfqp::{Method, Scores};
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
 
-use super::Outcome;
 use super::tables::{columns, spread};
+use super::{Ladder, Outcome};
 use crate::text::{GRID, INK, text};
 
-const SIZE: (u32, u32) = (760, 440);
+const SIZE: (u32, u32) = (880, 520);
+/// The width of the names of lines, beside the plot.
+const KEY: u32 = 140;
+
 /// A line of points.
 pub struct Line {
     pub name: String,
@@ -21,12 +24,18 @@ pub struct Line {
 pub struct Chart {
     pub title: String,
     pub x: &'static str,
-    pub y: &'static str,
     pub lines: Vec<Line>,
+    /// In a panel below: what held-out units say, and which of its points is chosen.
+    pub held_out: Option<(Line, usize)>,
 }
 
 /// Mean error of every method against the sweep; none where nothing is swept.
-pub fn error_chart(title: &str, x: &'static str, outcomes: &[Outcome]) -> Option<Chart> {
+pub fn error_chart(
+    title: &str,
+    x: &'static str,
+    outcomes: &[Outcome],
+    ladder: Option<&Ladder>,
+) -> Option<Chart> {
     let error: fn(&Scores) -> Option<f64> = |scores| Some(scores.cf_mse);
     let columns = columns(outcomes);
     let line = |method: Method| {
@@ -36,12 +45,13 @@ pub fn error_chart(title: &str, x: &'static str, outcomes: &[Outcome]) -> Option
         (points.len() > 1).then(|| Line { name: method.name().to_owned(), points })
     };
     let lines: Vec<Line> = Method::ALL.into_iter().filter_map(line).collect();
-    (!lines.is_empty()).then(|| Chart {
-        title: title.to_owned(),
-        x,
-        y: "counterfactual mean squared error",
-        lines,
-    })
+    let held_out = ladder.and_then(|ladder| {
+        let own = ladder.of_chosen_base();
+        let chosen = own.iter().position(|tried| tried.chosen)?;
+        let points = own.iter().map(|tried| (tried.classes as f64, tried.evidence)).collect();
+        Some((Line { name: "held-out units".to_owned(), points }, chosen))
+    });
+    (!lines.is_empty()).then(|| Chart { title: title.to_owned(), x, lines, held_out })
 }
 
 /// SVG text.
@@ -58,6 +68,11 @@ pub fn png(chart: &Chart) -> Result<Vec<u8>, Box<dyn Error>> {
     Ok(crate::png::png(SIZE.0, SIZE.1, &pixels))
 }
 
+/// The least and the greatest of some numbers.
+fn ends(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)))
+}
+
 fn draw<D: DrawingBackend>(
     area: DrawingArea<D, plotters::coord::Shift>,
     chart: &Chart,
@@ -66,57 +81,87 @@ where
     D::ErrorType: 'static,
 {
     let points = || chart.lines.iter().flat_map(|line| &line.points);
-    let ends = |of: fn(&(f64, f64)) -> f64| {
-        points().map(of).fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)))
-    };
-    let ((left, right), (low, high)) = (ends(|p| p.0), ends(|p| p.1));
+    let (left, right) = ends(points().map(|p| p.0));
+    let (low, high) = ends(points().map(|p| p.1));
     let low = (0.7 * low).max(1e-9);
     area.fill(&WHITE)?;
-    let mut builder = ChartBuilder::on(&area);
+    let (plot, key) = area.split_horizontally(SIZE.0 - KEY);
+    let (above, below) =
+        plot.split_vertically(if chart.held_out.is_some() { SIZE.1 * 3 / 5 } else { SIZE.1 });
+    let mut builder = ChartBuilder::on(&above);
     builder.margin(14).x_label_area_size(44).y_label_area_size(76);
     builder.caption(&chart.title, text(18, INK));
-    lines(&mut builder, chart, left..right, (low..1.4 * high.max(2.0 * low)).log_scale())?;
+    let panel = Panel { x: chart.x, y: "counterfactual error", lines: &chart.lines, from: 0, ring: None };
+    panel.draw(&mut builder, left..right, (low..1.4 * high.max(2.0 * low)).log_scale())?;
+    if let Some((line, chosen)) = &chart.held_out {
+        let (low, high) = ends(line.points.iter().map(|p| p.1));
+        let room = 0.1 * (high - low).max(1e-9);
+        let mut builder = ChartBuilder::on(&below);
+        builder.margin(14).x_label_area_size(44).y_label_area_size(76);
+        let from = chart.lines.len();
+        let lines = std::slice::from_ref(line);
+        let panel = Panel { x: chart.x, y: "-log likelihood", lines, from, ring: Some(line.points[*chosen]) };
+        panel.draw(&mut builder, left..right, low - room..high + room)?;
+    }
+    let names = chart.lines.iter().chain(chart.held_out.as_ref().map(|(line, _)| line));
+    for (i, line) in names.enumerate() {
+        let (y, colour) = (60 + 22 * i as i32, Palette99::pick(i).to_rgba());
+        key.draw(&PathElement::new(vec![(0, y), (18, y)], colour.stroke_width(2)))?;
+        key.draw(&Text::new(line.name.clone(), (26, y - 7), text(14, INK)))?;
+    }
     area.present()?;
     Ok(())
 }
 
-fn lines<D: DrawingBackend, X, Y>(
-    builder: &mut ChartBuilder<'_, '_, D>,
-    chart: &Chart,
-    x: X,
-    y: Y,
-) -> Result<(), Box<dyn Error>>
-where
-    D::ErrorType: 'static,
-    X: AsRangedCoord<Value = f64>,
-    Y: AsRangedCoord<Value = f64>,
-    X::CoordDescType: ValueFormatter<f64>,
-    Y::CoordDescType: ValueFormatter<f64>,
-{
-    let mut plane = builder.build_cartesian_2d(x, y)?;
-    let number = |value: &f64| crate::table::small(*value);
-    plane
-        .configure_mesh()
-        .x_desc(chart.x)
-        .y_desc(chart.y)
-        .light_line_style(WHITE)
-        .bold_line_style(GRID)
-        .label_style(text(14, INK))
-        .axis_desc_style(text(14, INK))
-        .x_label_formatter(&number)
-        .y_label_formatter(&number)
-        .draw()?;
-    for (i, line) in chart.lines.iter().enumerate() {
-        let colour = Palette99::pick(i).to_rgba();
-        let series = LineSeries::new(line.points.iter().copied(), colour.stroke_width(2)).point_size(3);
-        let key = move |(x, y)| PathElement::new(vec![(x, y), (x + 18, y)], colour.stroke_width(2));
-        plane.draw_series(series)?.label(line.name.clone()).legend(key);
+/// One set of axes and its lines.
+struct Panel<'a> {
+    x: &'static str,
+    y: &'static str,
+    lines: &'a [Line],
+    /// Where their colours begin.
+    from: usize,
+    /// A point to be ringed.
+    ring: Option<(f64, f64)>,
+}
+
+impl Panel<'_> {
+    fn draw<D: DrawingBackend, X, Y>(
+        &self,
+        builder: &mut ChartBuilder<'_, '_, D>,
+        x: X,
+        y: Y,
+    ) -> Result<(), Box<dyn Error>>
+    where
+        D::ErrorType: 'static,
+        X: AsRangedCoord<Value = f64>,
+        Y: AsRangedCoord<Value = f64>,
+        X::CoordDescType: ValueFormatter<f64>,
+        Y::CoordDescType: ValueFormatter<f64>,
+    {
+        let mut plane = builder.build_cartesian_2d(x, y)?;
+        let number = |value: &f64| {
+            let whole = value.fract() == 0.0 && value.abs() < 1e6;
+            if whole { format!("{value}") } else { crate::table::small(*value) }
+        };
+        plane
+            .configure_mesh()
+            .x_desc(self.x)
+            .x_labels(self.lines.iter().map(|line| line.points.len()).max().unwrap_or(2))
+            .y_desc(self.y)
+            .light_line_style(WHITE)
+            .bold_line_style(GRID)
+            .label_style(text(14, INK))
+            .axis_desc_style(text(14, INK))
+            .x_label_formatter(&number)
+            .y_label_formatter(&number)
+            .draw()?;
+        for (i, line) in self.lines.iter().enumerate() {
+            let colour = Palette99::pick(self.from + i).to_rgba();
+            let series = LineSeries::new(line.points.iter().copied(), colour.stroke_width(2)).point_size(3);
+            plane.draw_series(series)?;
+        }
+        let colour = Palette99::pick(self.from).stroke_width(2);
+        plane.draw_series(self.ring.map(|point| Circle::new(point, 8, colour)))?;
+        Ok(())
     }
-    plane
-        .configure_series_labels()
-        .background_style(WHITE.mix(0.85))
-        .border_style(GRID)
-        .label_font(text(14, INK))
-        .draw()?;
-    Ok(())
 }

@@ -89,6 +89,15 @@ struct Ladder {
     tried: Vec<Tried>,
 }
 
+impl Ladder {
+    /// What was tried with the base model that is chosen.
+    fn of_chosen_base(&self) -> Vec<&Tried> {
+        let chosen = self.tried.iter().find(|tried| tried.chosen).or(self.tried.first());
+        let base = chosen.map(|tried| &tried.base);
+        self.tried.iter().filter(|tried| Some(&tried.base) == base).collect()
+    }
+}
+
 /// What `results.json` holds.
 #[derive(Serialize)]
 struct Results {
@@ -283,7 +292,8 @@ impl Bench<'_> {
         for world in worlds {
             let (name, swept) = (world.name(), plan::swept_name(results.experiment, &world));
             let own: Vec<Outcome> = results.outcomes.iter().filter(|o| o.data == name).cloned().collect();
-            let chart = swept.and_then(|swept| figures::error_chart(&name, swept, &own));
+            let ladder = results.ladders.iter().find(|ladder| ladder.data == name);
+            let chart = swept.and_then(|swept| figures::error_chart(&name, swept, &own, ladder));
             if let Some(chart) = chart {
                 let (svg, png) = (figures::svg(&chart), figures::png(&chart));
                 write(&name, svg.map_err(defect)?, png.map_err(defect)?)?;
@@ -320,17 +330,16 @@ fn ladder_grid(ladders: &[Ladder]) -> Option<Grid> {
     rows[0].extend((1..=most).map(|k| format!("K = {k}")));
     rows[0].push("chosen".to_owned());
     for ladder in ladders {
-        let base = ladder.tried.iter().find(|tried| tried.chosen).or(ladder.tried.first())?.base.clone();
-        let own = || ladder.tried.iter().filter(|tried| tried.base == base);
+        let own = ladder.of_chosen_base();
         let cell = |k: usize| {
-            own()
+            own.iter()
                 .find(|tried| tried.classes == k)
                 .map_or_else(|| "–".to_owned(), |tried| format!("{:.2}", tried.evidence))
         };
         let mut row = vec![format!("{}, seed {}", ladder.data, ladder.seed)];
         row.extend((1..=most).map(cell));
         row.push(
-            own()
+            own.iter()
                 .find(|tried| tried.chosen)
                 .map_or_else(|| "–".to_owned(), |tried| tried.classes.to_string()),
         );

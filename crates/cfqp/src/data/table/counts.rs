@@ -106,7 +106,7 @@ impl Counts {
     pub fn of_arrays(data: &Dataset) -> Self {
         let missing = |units: &crate::Units| {
             let mask = units.mask().unwrap_or_default();
-            mask.iter().filter(|seen| !**seen).count() as f64 / units.values().len().max(1) as f64
+            mask.iter().filter(|seen| !**seen).count() as f64 / (units.len() * units.each()).max(1) as f64
         };
         let name = |j: usize| if data.t().each() == 1 { "t".to_owned() } else { format!("t{j}") };
         let mut counts = Self {
