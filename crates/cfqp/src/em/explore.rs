@@ -129,7 +129,11 @@ pub(crate) fn short_schedule(base: &BaseConfig, config: &FitConfig, units: usize
         BaseConfig::Unet(_) => (26_000 / units.max(1)).clamp(6, 20),
         BaseConfig::Transformer(_) => (40_000 / units.max(1)).clamp(8, 30),
     };
-    let batch = batch(config, units);
+    let batch = match base {
+        // steps count for more than units: smaller batches cost a U-Net nothing
+        BaseConfig::Unet(_) => batch(config, units).min(32),
+        _ => batch(config, units),
+    };
     let (learning_rate, weight_decay) = (learning_rate(config, base), 0.1);
     Schedule { epochs, batch, learning_rate, cosine: true, weight_decay, patience: None }
 }
@@ -268,7 +272,7 @@ fn attempt(
         context.init(base, told, &["net", base.name(), start_name, &shared, &k, &i])
     };
     let nets = match (sharing, start) {
-        (Sharing::Conditional, _) => vec![fresh(0, classes)?],
+        (Sharing::Conditional, _) => vec![fresh(0, classes)?.taught_by(single)],
         (_, Some(Start::Scratch)) => (0..classes).map(|i| fresh(i, 0)).collect::<Result<_>>()?,
         _ => vec![single.clone(); classes],
     };

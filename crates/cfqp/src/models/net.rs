@@ -73,6 +73,16 @@ pub enum Net {
     Transformer(Transformer),
 }
 
+impl Net {
+    /// This network, told the class, with what `single` has learned for all units where it can take that over.
+    pub(crate) fn taught_by(self, single: &Self) -> Self {
+        match (self, single) {
+            (Self::Unet(net), Self::Unet(single)) => Self::Unet(net.taught_by(single)),
+            (net, _) => net,
+        }
+    }
+}
+
 impl Network for Net {
     fn forward(&self, input: &Input) -> Tensor<2> {
         match self {

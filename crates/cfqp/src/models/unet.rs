@@ -223,6 +223,14 @@ pub struct Unet {
     frame: Frame,
 }
 
+impl Unet {
+    /// `single`, which serves all units, told the class as this network is: all classes start alike, as `single`.
+    pub(crate) fn taught_by(self, single: &Self) -> Self {
+        let class = self.embedding.class.map(|rows| rows.map(|rows| rows.zeros_like()));
+        Self { embedding: TreatmentEmbedding { class, ..single.embedding.clone() }, ..single.clone() }
+    }
+}
+
 impl Network for Unet {
     fn forward(&self, input: &Input) -> Tensor<2> {
         let e = self.embedding.forward(input.t.clone(), input.class.clone());
