@@ -138,12 +138,6 @@ impl Trainer {
 
 /// The loss of a batch, or its part in that of `observed` elements, and its gradients.
 fn learn(net: &Net, (input, target): (Input, Target), observed: usize) -> (f64, GradientsParams) {
-    if let Net::Mlp(net) = net {
-        let (y, seen) = (target.y.clone(), target.observed.clone());
-        if let Some(found) = net.gradients(&input, y, seen, observed.max(1) as f64) {
-            return found;
-        }
-    }
     let loss = mean_square(net.forward(&input), target, observed);
     let value = f64::from(loss.clone().into_scalar::<f32>());
     (value, GradientsParams::from_grads(loss.backward(), net))
@@ -159,12 +153,8 @@ fn learn_sharded(
 ) -> (f64, GradientsParams) {
     let each = units.div_ceil(shards);
     let learn = |i: usize| {
-        let batch = gather(i * each..units.min((i + 1) * each));
-        match net {
-            Net::Mlp(_) => learn(net, batch, observed),
-            // leaves of its own: shards of one graph would wait for each other
-            _ => learn(&net.valid().train(), batch, observed),
-        }
+        // leaves of its own: shards of one graph would wait for each other
+        learn(&net.valid().train(), gather(i * each..units.min((i + 1) * each)), observed)
     };
     let (mut total, mut gradients) = (0.0, GradientsAccumulator::new());
     // as many at a time as there are threads: every shard's gradients are as large as the network

@@ -4,12 +4,11 @@
 //! the only feature of t is t itself, standardised: the fewer its frequencies, the better it generalises in t.
 
 use burn::module::Module;
-use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::{Input, Network, Shapes};
-use crate::nn::{Embedding, Linear, TreatmentEmbeddingConfig, linear_swish, perceptron_gradients};
+use crate::nn::{Embedding, Linear, TreatmentEmbeddingConfig, linear_swish};
 use crate::{Error, Result, Rng};
 
 /// Settings of an [`Mlp`].
@@ -66,32 +65,13 @@ pub struct Mlp {
     output: Linear,
 }
 
-impl Mlp {
-    /// All that the first layer sees.
-    fn features(&self, input: &Input) -> Tensor<2> {
+impl Network for Mlp {
+    fn forward(&self, input: &Input) -> Tensor<2> {
         let mut parts = vec![input.x.clone()];
         parts.extend(input.missing.clone());
         parts.push(self.treatment.forward(input.t.clone()));
         parts.extend(input.class.clone());
-        Tensor::cat(parts, 1)
-    }
-
-    /// See [`perceptron_gradients`].
-    pub(crate) fn gradients(
-        &self,
-        input: &Input,
-        y: Tensor<2>,
-        seen: Option<Tensor<2>>,
-        count: f64,
-    ) -> Option<(f64, GradientsParams)> {
-        let layers: Vec<&Linear> = self.layers.iter().chain([&self.output]).collect();
-        perceptron_gradients(&layers, self.features(input), y, seen, count)
-    }
-}
-
-impl Network for Mlp {
-    fn forward(&self, input: &Input) -> Tensor<2> {
-        let mut h = self.features(input);
+        let mut h = Tensor::cat(parts, 1);
         for layer in &self.layers {
             h = linear_swish(h, layer);
         }

@@ -16,7 +16,6 @@ mod layer_norm;
 mod linear;
 mod loss;
 mod norm;
-mod perceptron;
 mod relu;
 mod simd;
 #[cfg(test)]
@@ -38,7 +37,6 @@ pub(crate) use fused::compose;
 pub(crate) use kernels::release_buffers;
 pub(crate) use layer_norm::LayerNorm;
 pub(crate) use loss::squared_error;
-pub(crate) use perceptron::perceptron_gradients;
 pub(crate) use relu::linear_relu;
 
 use burn::tensor::{Tensor, TensorData, activation};
