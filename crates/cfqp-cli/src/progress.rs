@@ -10,7 +10,6 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::args::Show;
 use crate::interrupt;
-use crate::resources::give_back_memory;
 
 /// Where there is no bar, a line is written this often, unless all are asked for.
 const EVERY: Duration = Duration::from_secs(15);
@@ -102,7 +101,6 @@ fn style(template: &str) -> ProgressStyle {
 
 impl Monitor for Progress {
     fn stage(&self, name: &str, epochs: usize) {
-        give_back_memory();
         let before = self.planned.fetch_add(epochs as u64, Ordering::Relaxed);
         self.bar.set_length(before + epochs as u64);
         if before == 0 && epochs > 0 {

@@ -1,10 +1,8 @@
 //! What a command runs on, and what it used.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use clap::Args;
 
-use cfqp::{DeviceKind, Resources};
+use cfqp::{DeviceKind, Monitor, Resources};
 
 use crate::args::{choice, up_to};
 use crate::error::Result;
@@ -42,28 +40,39 @@ pub fn keep_memory() {
     }
 }
 
-/// Whether memory is short: networks on images are at work.
-static SPARING: AtomicBool = AtomicBool::new(false);
+/// Hears of a fit and spares memory meanwhile, for images, whose layers are large.
+pub struct Sparing<'a>(&'a dyn Monitor);
 
-/// Have all threads take memory from one heap: what one stage of a fit frees, the threads of the next use again. For
-/// images, whose layers are large; in small networks threads would wait for each other.
-pub fn spare_memory() {
-    SPARING.store(true, Ordering::Relaxed);
-    #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    // SAFETY: the setting is a plain number, read when a thread first asks for memory.
-    unsafe {
-        libc::mallopt(libc::M_ARENA_MAX, 1);
+impl<'a> Sparing<'a> {
+    /// From now on all threads take memory from one heap: what one stage of a fit frees, the threads of the next use
+    /// again. In small networks they would wait for each other.
+    pub fn new(monitor: &'a dyn Monitor) -> Self {
+        #[cfg(all(target_os = "linux", target_env = "gnu"))]
+        // SAFETY: the setting is a plain number, read when a thread first asks for memory.
+        unsafe {
+            libc::mallopt(libc::M_ARENA_MAX, 1);
+        }
+        Self(monitor)
     }
 }
 
-/// Between two stages of work: give back to the system what the last one kept, if memory is to be spared.
-pub fn give_back_memory() {
-    #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    if SPARING.load(Ordering::Relaxed) {
+impl Monitor for Sparing<'_> {
+    /// Gives back to the system what the stage before has kept.
+    fn stage(&self, name: &str, epochs: usize) {
+        #[cfg(all(target_os = "linux", target_env = "gnu"))]
         // SAFETY: the allocator locks its own heaps.
         unsafe {
             libc::malloc_trim(0);
         }
+        self.0.stage(name, epochs);
+    }
+
+    fn epoch(&self, loss: f64) {
+        self.0.epoch(loss);
+    }
+
+    fn stopped(&self) -> bool {
+        self.0.stopped()
     }
 }
 

@@ -7,7 +7,9 @@ use std::time::Instant;
 use clap::Args;
 use serde::Serialize;
 
-use cfqp::{Base, Classes, Counts, FitConfig, FitReport, Fitted, Recipe, Resources, Sharing, Start, Tried};
+use cfqp::{
+    Base, Classes, Counts, FitConfig, FitReport, Fitted, Monitor, Recipe, Resources, Sharing, Start, Tried,
+};
 
 use crate::args::{Show, choice, up_to};
 use crate::columns::TableArgs;
@@ -17,7 +19,7 @@ use crate::interrupt;
 use crate::load::{Input, input};
 use crate::output::Output;
 use crate::progress::Progress;
-use crate::resources::{ResourceArgs, peak_rss_mb, spare_memory};
+use crate::resources::{ResourceArgs, Sparing, peak_rss_mb};
 use crate::table::{count, counted, shell, small, table};
 
 const EXAMPLES: &str = "\
@@ -182,13 +184,13 @@ pub fn run(args: &FitArgs, show: &Show) -> Result<Output> {
     let loaded = input.load()?;
     loaded.check(&input, show)?;
     let valid = input.load_valid(loaded.layout.as_ref(), show)?;
-    if loaded.data.y().shape().len() == 3 {
-        spare_memory();
-    }
     interrupt::listen();
     let start = Instant::now();
     let progress = Progress::new(show, "fit");
-    let fitted = cfqp::fit(&loaded.data, valid.as_ref(), &input.config, &resources, &progress);
+    let images = loaded.data.y().shape().len() == 3;
+    let sparing = images.then(|| Sparing::new(&progress));
+    let monitor = sparing.as_ref().map_or(&progress as &dyn Monitor, |sparing| sparing);
+    let fitted = cfqp::fit(&loaded.data, valid.as_ref(), &input.config, &resources, monitor);
     drop(progress);
     let fitted = fitted.map_err(|error| explain(error, &checkpoint(out), args.resume))?;
     let fitted = match loaded.layout {

@@ -59,12 +59,7 @@ const MOST_UNITS: usize = 256;
 impl Batcher<'_> {
     /// Units that go through a network at once when nothing is learned: fewer of images, whose layers are large.
     pub fn at_once(&self) -> usize {
-        (AT_ONCE / self.sites()).clamp(1, MOST_UNITS)
-    }
-
-    /// The steps of an outcome that is a series, or the pixels of an image.
-    pub fn sites(&self) -> usize {
-        self.scaler.y.shape()[1..].iter().product::<usize>().max(1)
+        (AT_ONCE / self.scaler.y.sites()).clamp(1, MOST_UNITS)
     }
 
     /// What the networks are told of `rows`.

@@ -67,14 +67,18 @@ impl Moments {
         self.deviation[self.part(i)]
     }
 
+    /// The steps of a channel of a series, or the pixels of one of an image; 1 in a table.
+    pub(crate) fn sites(&self) -> usize {
+        self.shape[1..].iter().product()
+    }
+
     fn part(&self, i: usize) -> usize {
-        i / self.shape[1..].iter().product::<usize>()
+        i / self.sites()
     }
 
     /// (values - mean) / deviation, appended to `out`.
     pub(crate) fn standardise_into(&self, values: &[f32], out: &mut Vec<f32>) {
-        let inner = self.shape[1..].iter().product::<usize>();
-        for (part, values) in values.chunks_exact(inner).enumerate() {
+        for (part, values) in values.chunks_exact(self.sites()).enumerate() {
             let (mean, scale) = (self.mean[part], 1.0 / self.deviation[part]);
             out.extend(values.iter().map(|value| (value - mean) * scale));
         }
@@ -82,8 +86,7 @@ impl Moments {
 
     /// mean + deviation * value, for one unit's standardised values.
     pub(crate) fn restore(&self, values: &mut [f32]) {
-        let inner = self.shape[1..].iter().product::<usize>();
-        for (part, values) in values.chunks_exact_mut(inner).enumerate() {
+        for (part, values) in values.chunks_exact_mut(self.sites()).enumerate() {
             values.iter_mut().for_each(|value| *value = self.mean[part] + self.deviation[part] * *value);
         }
     }

@@ -77,7 +77,7 @@ impl Coded {
 /// A byte for every value, and the values they stand for, in the order of their first appearance.
 fn code(values: &[f32]) -> Option<(Vec<u8>, Vec<f32>)> {
     let (mut known, mut levels) = (HashMap::new(), Vec::new());
-    let mut codes = Vec::new();
+    let mut codes = Vec::with_capacity(values.len());
     let mut last = None;
     for &value in values {
         let bits = value.to_bits();
@@ -95,9 +95,6 @@ fn code(values: &[f32]) -> Option<(Vec<u8>, Vec<f32>)> {
             },
         };
         last = Some((bits, code));
-        if codes.is_empty() {
-            codes.reserve_exact(values.len());
-        }
         codes.push(code);
     }
     Some((codes, levels))

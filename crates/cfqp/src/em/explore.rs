@@ -272,7 +272,10 @@ fn attempt(
         context.init(base, told, &["net", base.name(), start_name, &shared, &k, &i])
     };
     let nets = match (sharing, start) {
-        (Sharing::Conditional, _) => vec![fresh(0, classes)?.taught_by(single)],
+        (Sharing::Conditional, _) => match single.told(classes, context.device) {
+            Some(net) => vec![net],
+            None => vec![fresh(0, classes)?],
+        },
         (_, Some(Start::Scratch)) => (0..classes).map(|i| fresh(i, 0)).collect::<Result<_>>()?,
         _ => vec![single.clone(); classes],
     };

@@ -74,11 +74,11 @@ pub enum Net {
 }
 
 impl Net {
-    /// This network, told the class, with what `single` has learned for all units where it can take that over.
-    pub(crate) fn taught_by(self, single: &Self) -> Self {
-        match (self, single) {
-            (Self::Unet(net), Self::Unet(single)) => Self::Unet(net.taught_by(single)),
-            (net, _) => net,
+    /// This network of all units, told the class, where it can be: see [`Unet::told`].
+    pub(crate) fn told(&self, classes: usize, device: &Device) -> Option<Self> {
+        match self {
+            Self::Unet(net) => Some(Self::Unet(net.told(classes, device))),
+            _ => None,
         }
     }
 }

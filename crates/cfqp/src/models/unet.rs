@@ -11,7 +11,7 @@
 //! Each layer up goes back over the window of its layer down. A series is an image of height 1. Windows of 3
 //! with these strides need 17 positions along an axis; shorter data are padded with zeros and the output cropped.
 
-use burn::module::Module;
+use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
@@ -224,10 +224,11 @@ pub struct Unet {
 }
 
 impl Unet {
-    /// `single`, which serves all units, told the class as this network is: all classes start alike, as `single`.
-    pub(crate) fn taught_by(self, single: &Self) -> Self {
-        let class = self.embedding.class.map(|rows| rows.map(|rows| rows.zeros_like()));
-        Self { embedding: TreatmentEmbedding { class, ..single.embedding.clone() }, ..single.clone() }
+    /// This network of all units, told which of so many classes a unit is of; as yet it answers for all of them alike.
+    pub(crate) fn told(&self, classes: usize, device: &Device) -> Self {
+        let [width] = self.embedding.linear.bias.dims();
+        let class = Some(Param::from_tensor(Tensor::zeros([classes, width], device)));
+        Self { embedding: TreatmentEmbedding { class, ..self.embedding.clone() }, ..self.clone() }
     }
 }
 

@@ -195,7 +195,7 @@ impl Scale {
         let usual = FitConfig::default();
         let (epochs, batch) = match (self, world.kind) {
             (Self::Smoke, _) => (Some(2), usual.batch),
-            // the same for every method: the U-Nets of the usual schedules take half a day
+            // the same for every method: with the usual schedules a data set takes half an hour
             (Self::Small, Kind::Digits) => (Some(40), 64),
             _ => (None, usual.batch),
         };
