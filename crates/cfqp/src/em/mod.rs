@@ -7,6 +7,7 @@ mod evidence;
 mod explore;
 mod fit;
 mod fitted;
+mod learner;
 mod members;
 mod mixture;
 mod paper;

@@ -2,19 +2,17 @@
 
 use std::ops::Range;
 
-use burn::module::Module;
-use burn::optim::{GradientsAccumulator, GradientsParams, ModuleOptimizer};
-use burn::tensor::{Device, Tensor};
+use burn::tensor::Device;
 use rand::Rng as _;
 use rand::seq::SliceRandom;
-use rayon::iter::{IndexedParallelIterator as _, IntoParallelIterator as _, ParallelIterator as _};
 use serde::{Deserialize, Serialize};
 
 use super::Monitor;
-use crate::data::{Batcher, Target, Told};
+use super::learner::{Learner, mean_square};
+use crate::data::{Batcher, Told};
 use crate::models::ridge::{PENALTIES, Solution, ridge};
-use crate::models::{Input, LinearMap, Net, Network};
-use crate::nn::{Adam, squared_error, tensor};
+use crate::models::{LinearMap, Net, Network};
+use crate::nn::{Adam, tensor};
 use crate::{Error, Result, Rng};
 
 /// How a network is trained.
@@ -54,8 +52,7 @@ const SITES: usize = 25_000;
 
 /// A network in training.
 pub(crate) struct Trainer {
-    net: Option<Net>,
-    optimizer: ModuleOptimizer,
+    learner: Learner,
     device: Device,
     shard: usize,
 }
@@ -67,8 +64,7 @@ impl Trainer {
     /// alone, so the bits do too.
     pub fn new(net: Net, device: &Device, weight_decay: f64) -> Self {
         let adam = Adam { weight_decay, ..Adam::default() };
-        let device = device.clone().autodiff();
-        Self { net: Some(net.train()), optimizer: adam.init(), device, shard: usize::MAX }
+        Self { learner: Learner::new(net, adam), device: device.clone(), shard: usize::MAX }
     }
 
     /// Batches of small units are cut too: the threads of the current pool meet once a step, not once an operation.
@@ -86,16 +82,18 @@ impl Trainer {
         rate: impl Fn(f64) -> f64,
         rng: &mut Rng,
     ) -> f64 {
-        let device = self.device.clone();
-        let shard = self.shard.min(SITES / batcher.sites()).max(1);
+        let device = self.learner.device(&self.device);
+        let most = self.shard.min(SITES / batcher.scaler.y.sites()).max(1);
         let mut order = rows.to_vec();
         order.shuffle(rng);
         let (mut sum, steps) = (0.0, order.len().div_ceil(batch));
         for (step, rows) in order.chunks(batch).enumerate() {
             let rate = rate(step as f64 / steps as f64);
             let dropout = rng.next_u64();
-            let parts = (rows.len() / shard).max(1);
-            let loss = self.step(rows.len(), parts, batcher.observed(rows), rate, |shard| {
+            let each = rows.len().div_ceil((rows.len() / most).max(1));
+            let shards: Vec<Range<usize>> =
+                (0..rows.len()).step_by(each).map(|from| from..rows.len().min(from + each)).collect();
+            let loss = self.learner.step(&shards, batcher.observed(rows), rate, |shard| {
                 let rows = &rows[shard.clone()];
                 let mut input = batcher.input(rows, told, &device);
                 input.dropout = Some(dropout.wrapping_add(shard.start as u64));
@@ -106,78 +104,10 @@ impl Trainer {
         sum / order.len() as f64
     }
 
-    /// One step on a batch of `units` in so many shards and with so many observed elements, of which `gather` puts a
-    /// range together; the loss before it.
-    fn step(
-        &mut self,
-        units: usize,
-        shards: usize,
-        observed: usize,
-        rate: f64,
-        gather: impl Fn(Range<usize>) -> (Input, Target) + Sync,
-    ) -> f64 {
-        let net = self.net.take().expect("a trainer has its network between steps");
-        let (loss, gradients) = match shards {
-            1 => learn(&net, gather(0..units), observed),
-            _ => learn_sharded(&net, units, shards, observed, gather),
-        };
-        // the optimiser works in place as long as nobody else holds the parameters
-        self.net = Some(self.optimizer.step(rate, net, gradients));
-        loss
-    }
-
     /// The network as it is now, for prediction.
     pub fn net(&self) -> Net {
-        self.current().valid()
+        self.learner.net(&self.device)
     }
-
-    fn current(&self) -> &Net {
-        self.net.as_ref().expect("a trainer has its network between steps")
-    }
-}
-
-/// The loss of a batch, or its part in that of `observed` elements, and its gradients.
-fn learn(net: &Net, (input, target): (Input, Target), observed: usize) -> (f64, GradientsParams) {
-    let loss = mean_square(net.forward(&input), target, observed);
-    let value = f64::from(loss.clone().into_scalar::<f32>());
-    (value, GradientsParams::from_grads(loss.backward(), net))
-}
-
-/// The same, shard by shard.
-fn learn_sharded(
-    net: &Net,
-    units: usize,
-    shards: usize,
-    observed: usize,
-    gather: impl Fn(Range<usize>) -> (Input, Target) + Sync,
-) -> (f64, GradientsParams) {
-    let each = units.div_ceil(shards);
-    let learn = |i: usize| {
-        // leaves of its own: shards of one graph would wait for each other
-        learn(&net.valid().train(), gather(i * each..units.min((i + 1) * each)), observed)
-    };
-    let (mut total, mut gradients) = (0.0, GradientsAccumulator::new());
-    // as many at a time as there are threads: every shard's gradients are as large as the network
-    let threads = rayon::current_num_threads();
-    for first in (0..shards).step_by(threads) {
-        let some = first..shards.min(first + threads);
-        let learned: Vec<_> = some.into_par_iter().with_max_len(1).map(learn).collect();
-        for (loss, shard) in learned {
-            total += loss;
-            gradients.accumulate(net, shard);
-        }
-    }
-    (total, gradients.grads())
-}
-
-/// Sum over units and observed elements of (output - y)^2, by so many of them.
-fn mean_square(output: Tensor<2>, target: Target, observed: usize) -> Tensor<1> {
-    // y is zero where it was not observed
-    let output = match target.observed {
-        None => output,
-        Some(observed) => output * observed,
-    };
-    squared_error(output, target.y, observed.max(1) as f64)
 }
 
 /// The mean squared error of `net` on `rows`.

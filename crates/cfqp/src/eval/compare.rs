@@ -11,8 +11,8 @@ use crate::{Error, Monitor, Resources, Result};
 
 /// Hears how a comparison goes on.
 pub trait Watch: Monitor {
-    /// A run begins; so many are finished, of so many.
-    fn begin(&self, _method: Method, _seed: u64, _finished: usize, _of: usize) {}
+    /// A run begins.
+    fn begin(&self, _method: Method, _seed: u64) {}
     /// A run is finished, or was before.
     fn end(&self, _run: &Run, _recalled: bool) {}
 }
@@ -65,11 +65,11 @@ impl Comparison {
         watch: &dyn Watch,
     ) -> Result<Vec<Run>> {
         self.check(trial)?;
-        let (shelf, of) = (Shelf { folder }, self.methods.len() * self.seeds.len());
+        let shelf = Shelf { folder };
         let (mut runs, mut failure): (Vec<Run>, Option<Error>) = (Vec::new(), None);
         for &seed in &self.seeds {
             for method in self.order() {
-                watch.begin(method, seed, runs.len(), of);
+                watch.begin(method, seed);
                 let config = self.settings(method, seed, &runs);
                 let known = shelf.recall(method, &config, trial)?;
                 let recalled = known.is_some();

@@ -65,13 +65,30 @@ pub struct Mlp {
     output: Linear,
 }
 
-impl Network for Mlp {
-    fn forward(&self, input: &Input) -> Tensor<2> {
+impl Mlp {
+    /// What the first layer sees.
+    pub(crate) fn features(&self, input: &Input) -> Tensor<2> {
         let mut parts = vec![input.x.clone()];
         parts.extend(input.missing.clone());
         parts.push(self.treatment.forward(input.t.clone()));
         parts.extend(input.class.clone());
-        let mut h = Tensor::cat(parts, 1);
+        Tensor::cat(parts, 1)
+    }
+
+    /// All that is learned, in the order of its use.
+    pub(crate) fn maps(&self) -> impl Iterator<Item = &Linear> {
+        self.layers.iter().chain([&self.output])
+    }
+
+    /// The same, to write to.
+    pub(crate) fn maps_mut(&mut self) -> impl Iterator<Item = &mut Linear> {
+        self.layers.iter_mut().chain([&mut self.output])
+    }
+}
+
+impl Network for Mlp {
+    fn forward(&self, input: &Input) -> Tensor<2> {
+        let mut h = self.features(input);
         for layer in &self.layers {
             h = linear_swish(h, layer);
         }

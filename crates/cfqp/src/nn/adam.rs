@@ -42,7 +42,7 @@ impl Adam {
     }
 
     /// The factors of step `time`, counted from 1.
-    fn at(&self, time: usize, lr: f64) -> Step {
+    pub(super) fn at(&self, time: usize, lr: f64) -> Step {
         let time = i32::try_from(time).unwrap_or(i32::MAX);
         let correction_1 = 1.0 - self.beta_1.powi(time);
         let correction_2 = (1.0 - self.beta_2.powi(time)).sqrt();
@@ -97,7 +97,7 @@ fn renew_fused<const D: usize>(step: Step, old: [Tensor<D>; 3], grad: Tensor<D>)
     let [mut p, mut m, mut v] = old.map(primitive);
     let grad = primitive(grad);
     let g = grad.as_slice().expect("a contiguous tensor of f32");
-    kernels::adam(step, p.storage_mut(), g, m.storage_mut(), v.storage_mut());
+    kernels::adam(step, p.storage_mut(), &[g], m.storage_mut(), v.storage_mut());
     fused::recycle([grad]);
     [p, m, v].map(Tensor::from_primitive::<Flex>)
 }

@@ -16,6 +16,7 @@ mod layer_norm;
 mod linear;
 mod loss;
 mod norm;
+mod perceptron;
 mod relu;
 mod simd;
 #[cfg(test)]
@@ -37,6 +38,7 @@ pub(crate) use fused::compose;
 pub(crate) use kernels::release_buffers;
 pub(crate) use layer_norm::LayerNorm;
 pub(crate) use loss::squared_error;
+pub(crate) use perceptron::{Gradients, Perceptron};
 pub(crate) use relu::linear_relu;
 
 use burn::tensor::{Tensor, TensorData, activation};

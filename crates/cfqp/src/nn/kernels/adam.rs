@@ -1,5 +1,7 @@
 //! One step of Adam in one pass over a parameter.
 
+use super::vectorised::add;
+
 /// The factors of one step.
 ///
 /// ```text
@@ -27,15 +29,29 @@ pub(crate) struct Step {
 /// Elements from which a parameter is worth two threads.
 const LARGE: usize = 1 << 15;
 
-/// One step: p, m and v are renewed in place.
-pub(crate) fn adam(step: Step, p: &mut [f32], g: &[f32], m: &mut [f32], v: &mut [f32]) {
-    if p.len() < LARGE {
+/// Elements whose gradients are added up at a time, in the nearest cache.
+const CHUNK: usize = 2048;
+
+/// One step along the sum of `gradients`: p, m and v are renewed in place.
+pub(crate) fn adam(step: Step, p: &mut [f32], gradients: &[&[f32]], m: &mut [f32], v: &mut [f32]) {
+    if p.len() >= LARGE {
+        let half = p.len() / 2;
+        let (p, m, v) = (p.split_at_mut(half), m.split_at_mut(half), v.split_at_mut(half));
+        let (first, second): (Vec<_>, Vec<_>) = gradients.iter().map(|g| g.split_at(half)).unzip();
+        rayon::join(|| adam(step, p.0, &first, m.0, v.0), || adam(step, p.1, &second, m.1, v.1));
+        return;
+    }
+    if let [g] = gradients {
         return pass(&step, p, g, m, v);
     }
-    let half = p.len() / 2;
-    let ((p0, p1), (g0, g1)) = (p.split_at_mut(half), g.split_at(half));
-    let ((m0, m1), (v0, v1)) = (m.split_at_mut(half), v.split_at_mut(half));
-    rayon::join(|| adam(step, p0, g0, m0, v0), || adam(step, p1, g1, m1, v1));
+    let mut sum = [0.0; CHUNK];
+    let chunks = p.chunks_mut(CHUNK).zip(m.chunks_mut(CHUNK)).zip(v.chunks_mut(CHUNK));
+    for (i, ((p, m), v)) in chunks.enumerate() {
+        let (sum, at) = (&mut sum[..p.len()], i * CHUNK);
+        sum.fill(0.0);
+        gradients.iter().for_each(|g| add(sum, &g[at..][..p.len()]));
+        pass(&step, p, sum, m, v);
+    }
 }
 
 vectorised! {
