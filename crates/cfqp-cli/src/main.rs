@@ -18,6 +18,7 @@ mod resources;
 mod stream;
 mod table;
 mod text;
+mod watching;
 
 use std::process::ExitCode;
 

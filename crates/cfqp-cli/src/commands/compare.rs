@@ -7,8 +7,8 @@ use clap::Args;
 use serde::Serialize;
 
 use cfqp::{
-    Base, Classes, Comparison, Dataset, FitConfig, Method, MethodConfig, Monitor, Run, Summary,
-    SyntheticControlConfig, Trial, Watch, read_classes, read_truth, summarise,
+    Base, Classes, Comparison, Dataset, FitConfig, Method, MethodConfig, Run, Summary,
+    SyntheticControlConfig, Trial, read_classes, read_truth, summarise,
 };
 
 use super::fit::{BASES, parse_classes};
@@ -17,10 +17,10 @@ use crate::error::{Failure, Result};
 use crate::files::write_text;
 use crate::interrupt;
 use crate::output::{Output, pretty};
-use crate::progress::Progress;
 use crate::report::Cells;
 use crate::resources::ResourceArgs;
-use crate::table::{counted, shell, small};
+use crate::table::{counted, shell};
+use crate::watching::{Tally, Watching};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -127,7 +127,9 @@ pub fn run(args: &CompareArgs, show: &Show) -> Result<Output> {
     comparison.check(&trial)?;
     let folder = args.out.as_deref().map(make_folder).transpose()?;
     interrupt::listen();
-    let watching = Watching::new(*show);
+    let planned = comparison.seeds.iter().flat_map(|_| comparison.methods.clone());
+    let tally = Mutex::new(Tally::new(planned.map(|method| (String::new(), method))));
+    let watching = Watching::new(*show, "", &tally);
     let runs = comparison.run(&trial, &resources, folder.as_deref(), &watching);
     drop(watching);
     let runs = runs.map_err(|error| explain(error, args.out.as_deref()))?;
@@ -179,69 +181,4 @@ fn write_results(out: &Path, report: &Report<'_>, cells: &Cells) -> Result<()> {
     write_text(&out.join("results.json"), &pretty(report)?)?;
     write_text(&out.join("table.md"), &cells.markdown())?;
     write_text(&out.join("table.tex"), &cells.latex())
-}
-
-/// A bar per run, and a line for every finished one.
-pub struct Watching {
-    show: Show,
-    /// What runs, and how far it is.
-    progress: Mutex<Option<(String, Progress)>>,
-}
-
-impl Watching {
-    pub fn new(show: Show) -> Self {
-        Self { show, progress: Mutex::new(None) }
-    }
-
-    fn with(&self, tell: impl FnOnce(&str, &Progress)) {
-        if let Ok(progress) = self.progress.lock()
-            && let Some((run, progress)) = progress.as_ref()
-        {
-            tell(run, progress);
-        }
-    }
-
-    fn replace(&self, progress: Option<(String, Progress)>) {
-        if let Ok(mut own) = self.progress.lock() {
-            *own = progress;
-        }
-    }
-}
-
-impl Monitor for Watching {
-    fn stage(&self, name: &str, epochs: usize) {
-        self.with(|run, progress| progress.stage(&format!("{run}: {name}"), epochs));
-    }
-
-    fn epoch(&self, loss: f64) {
-        self.with(|_, progress| progress.epoch(loss));
-    }
-
-    fn stopped(&self) -> bool {
-        interrupt::stopped()
-    }
-}
-
-impl Watch for Watching {
-    fn begin(&self, method: Method, seed: u64, finished: usize, of: usize) {
-        let doing = format!("[{}/{of}] {}, seed {seed}", finished + 1, method.name());
-        let progress = Progress::new(&self.show, &doing);
-        self.replace(Some((doing, progress)));
-    }
-
-    fn end(&self, run: &Run, recalled: bool) {
-        self.replace(None);
-        if self.show.quiet {
-            return;
-        }
-        let found = match &run.scores {
-            Some(scores) if recalled => format!("cf mse {} (finished before)", small(scores.cf_mse)),
-            Some(scores) => {
-                let seconds = scores.fit_seconds + scores.query_seconds;
-                format!("cf mse {}, {seconds:.1} s", small(scores.cf_mse))
-            }
-            None => format!("failed: {}", run.error.as_deref().unwrap_or("no reason given")),
-        };
-        eprintln!("{}, seed {}: {found}", run.method.name(), run.seed);
-    }
 }

@@ -7,6 +7,7 @@ mod published;
 mod tables;
 
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::time::Instant;
 
 use clap::Args;
@@ -17,14 +18,16 @@ use cfqp::{
     Tried, Units, compare_classes,
 };
 
-use super::compare::{Watching, explain, make_folder, method_parser};
+use super::compare::{explain, make_folder, method_parser};
 use crate::args::{Show, up_to};
 use crate::error::{Failure, Result};
 use crate::files::{remove_checkpoint, write_bytes, write_text};
 use crate::interrupt;
 use crate::output::{Output, pretty};
+use crate::progress::Progress;
 use crate::resources::ResourceArgs;
-use crate::table::{shell, small};
+use crate::table::{counted, shell, small};
+use crate::watching::{Tally, Watching};
 use gallery::Gallery;
 use plan::{Cell, Experiment, Kind, Scale, World};
 use tables::Grid;
@@ -67,6 +70,9 @@ pub struct ReproduceArgs {
     /// The folder for results and finished runs
     #[arg(long, value_name = "DIR", default_value = "reproduced")]
     out: PathBuf,
+    /// Say how many finished runs DIR holds, and go on from them, as it does without this
+    #[arg(long)]
+    resume: bool,
     #[command(flatten)]
     resources: ResourceArgs,
 }
@@ -116,37 +122,57 @@ struct Results {
 
 pub fn run(args: &ReproduceArgs, show: &Show) -> Result<Output> {
     let resources = args.resources.resolve()?;
+    let experiments = match args.experiment {
+        Experiment::All => Experiment::EACH.to_vec(),
+        one => vec![one],
+    };
+    let plan: Vec<(Experiment, Vec<Cell>)> = experiments
+        .into_iter()
+        .map(|experiment| (experiment, chosen_cells(args, experiment)))
+        .filter(|(_, cells)| !cells.is_empty())
+        .collect();
+    if plan.is_empty() {
+        let message = format!("{}: it has none of these data or methods", args.experiment.name());
+        return Err(Failure::new(message, "leave out --data and --methods to run all that it has"));
+    }
+    let each =
+        |cell: &Cell| cell.methods.iter().map(|method| (cell.world.name(), *method)).collect::<Vec<_>>();
+    let planned = plan.iter().flat_map(|(_, cells)| cells.iter().flat_map(each));
     let bench = Bench {
         args,
         show,
         resources,
         runs: make_folder(&args.out)?,
+        tally: Mutex::new(Tally::new(planned)),
         mnist: [MnistPart::Train, MnistPart::Test]
             .into_iter()
             .map(|part| plan::read_mnist(args.mnist.as_deref(), part))
             .collect::<Result<_>>()?,
     };
     interrupt::listen();
-    let experiments = match args.experiment {
-        Experiment::All => Experiment::EACH.to_vec(),
-        one => vec![one],
-    };
+    if args.resume && !show.quiet {
+        let kept = std::fs::read_dir(&bench.runs).map_err(|error| Failure::io(&bench.runs, error))?;
+        eprintln!("{}: {} kept", shell(&bench.runs), counted(kept.count(), "finished run"));
+    }
     let (mut text, mut all) = (String::new(), Vec::new());
-    for experiment in experiments {
-        let cells = bench.cells(experiment);
-        if cells.is_empty() {
-            continue;
-        }
-        let results = bench.run(experiment, &cells)?;
+    for (experiment, cells) in &plan {
+        let results = bench.run(*experiment, cells)?;
         text += &bench.write(&results)?;
         all.push(results);
     }
-    if all.is_empty() {
-        let message = format!("{}: it has none of these data or methods", args.experiment.name());
-        return Err(Failure::new(message, "leave out --data and --methods to run all that it has"));
-    }
     text += &format!("wrote results, tables and figures to {}\n", shell(&args.out));
     Output::new(text, &all)
+}
+
+/// What an experiment runs of what was asked for.
+fn chosen_cells(args: &ReproduceArgs, experiment: Experiment) -> Vec<Cell> {
+    let mut cells = plan::cells(experiment, args.scale, args.seeds);
+    cells.retain(|cell| args.data.is_empty() || args.data.contains(&cell.world.kind));
+    for cell in &mut cells {
+        cell.methods.retain(|method| args.methods.is_empty() || args.methods.contains(method));
+    }
+    cells.retain(|cell| !cell.methods.is_empty());
+    cells
 }
 
 struct Bench<'a> {
@@ -154,32 +180,19 @@ struct Bench<'a> {
     show: &'a Show,
     resources: Resources,
     runs: PathBuf,
+    tally: Mutex<Tally>,
     /// Training and test images.
     mnist: Vec<Option<cfqp::Mnist>>,
 }
 
 impl Bench<'_> {
-    /// What is to be run.
-    fn cells(&self, experiment: Experiment) -> Vec<Cell> {
-        let (data, methods) = (&self.args.data, &self.args.methods);
-        let mut cells = plan::cells(experiment, self.args.scale, self.args.seeds);
-        cells.retain(|cell| data.is_empty() || data.contains(&cell.world.kind));
-        for cell in &mut cells {
-            cell.methods.retain(|method| methods.is_empty() || methods.contains(method));
-        }
-        cells.retain(|cell| !cell.methods.is_empty());
-        cells
-    }
-
     fn run(&self, experiment: Experiment, cells: &[Cell]) -> Result<Results> {
         let clock = Instant::now();
         let (mut outcomes, mut ladders, mut galleries) = (Vec::new(), Vec::new(), Vec::new());
-        for (i, cell) in cells.iter().enumerate() {
+        for cell in cells {
             if !self.show.quiet {
-                let (of, left) = (cells.len(), left(clock, i, cells.len()));
                 let at = cell.at.map_or_else(String::new, |at| format!(" at {}", small(at)));
-                let (experiment, data, seed) = (experiment.name(), cell.world.name(), cell.seed);
-                eprintln!("{experiment}: {i} of {of} data sets done{left}; now {data}{at}, seed {seed}");
+                eprintln!("{}: {}{at}, seed {}", experiment.name(), cell.world.name(), cell.seed);
             }
             let (data, runs, gallery) = self.cell(cell)?;
             if let Some(most) = cell.ladder.filter(|most| cell.classes == Some(*most)) {
@@ -225,7 +238,7 @@ impl Bench<'_> {
         let classes = cell.classes.map_or(Classes::Auto, Classes::Given);
         let config = self.args.scale.config(world, classes);
         let comparison = Comparison { methods: cell.methods.clone(), seeds: vec![cell.seed], config };
-        let watching = Watching::new(*self.show);
+        let watching = Watching::new(*self.show, &world.name(), &self.tally);
         let runs = comparison.run(&trial, &self.resources(cell), Some(&self.runs), &watching);
         let runs = runs.map_err(|error| explain(error, Some(&self.args.out)))?;
         let gallery = (cell.seed == 1 && showcase.is_some()).then(|| gallery.hang(&runs));
@@ -250,20 +263,33 @@ impl Bench<'_> {
     /// Kept beside the runs, as they are; the last to need the checkpoint.
     fn ladder(&self, cell: &Cell, most: usize, data: &Dataset) -> Result<Ladder> {
         let path = self.ladder_path(cell, most, "json");
-        let kept = std::fs::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        if let Some(ladder) = kept {
-            return Ok(ladder);
-        }
-        let config = self.args.scale.config(&cell.world, Classes::Auto).fit;
-        let config = FitConfig { max_classes: most, seed: cell.seed, ..config };
         let resources = self.resources(cell);
-        let tried = compare_classes(data, None, &config, &resources, &Watching::new(*self.show))
-            .map_err(|error| explain(error, Some(&self.args.out)))?;
-        let ladder = Ladder { data: cell.world.name(), seed: cell.seed, tried };
-        write_text(&path, &pretty(&ladder)?)?;
+        let kept = std::fs::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let ladder = match kept {
+            Some(ladder) => ladder,
+            None => self.climb(cell, most, data, &resources, &path)?,
+        };
         if let Some(part) = &resources.checkpoint {
             remove_checkpoint(part)?;
         }
+        Ok(ladder)
+    }
+
+    fn climb(
+        &self,
+        cell: &Cell,
+        most: usize,
+        data: &Dataset,
+        resources: &Resources,
+        path: &Path,
+    ) -> Result<Ladder> {
+        let config = self.args.scale.config(&cell.world, Classes::Auto).fit;
+        let config = FitConfig { max_classes: most, seed: cell.seed, ..config };
+        let progress = Progress::new(self.show, "numbers of classes");
+        let tried = compare_classes(data, None, &config, resources, &progress)
+            .map_err(|error| explain(error, Some(&self.args.out)))?;
+        let ladder = Ladder { data: cell.world.name(), seed: cell.seed, tried };
+        write_text(path, &pretty(&ladder)?)?;
         Ok(ladder)
     }
 
@@ -346,12 +372,4 @@ fn ladder_grid(ladders: &[Ladder]) -> Option<Grid> {
         rows.push(row);
     }
     Some(Grid::new("-log likelihood of a held-out unit, by which K is chosen", rows))
-}
-
-fn left(clock: Instant, done: usize, all: usize) -> String {
-    if done == 0 {
-        return String::new();
-    }
-    let seconds = clock.elapsed().as_secs_f64() / done as f64 * (all - done) as f64;
-    format!(", about {:.0} min left", (seconds / 60.0).ceil())
 }
