@@ -7,7 +7,7 @@ use crate::table::{small, table};
 /// A column: the measure's name in the library, its heading, how its numbers are written.
 type Column = (&'static str, &'static str, fn(f64) -> String);
 
-const COLUMNS: [Column; 12] = [
+const COLUMNS: [Column; 13] = [
     ("cf_mse", "cf mse", small),
     ("cf_mse_raw", "in units of y", small),
     ("ssim", "SSIM", three),
@@ -17,6 +17,7 @@ const COLUMNS: [Column; 12] = [
     ("ari", "ARI", three),
     ("coverage", "coverage", three),
     ("width", "width", small),
+    ("validation_loss", "own val loss", small),
     ("fit_seconds", "fit s", one),
     ("query_seconds", "query s", one),
     ("peak_rss_mb", "MB", whole),

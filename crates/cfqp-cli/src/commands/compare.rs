@@ -60,6 +60,9 @@ pub struct CompareArgs {
     /// Epochs of each network's last training [default: by method, base model and units]
     #[arg(long, value_name = "N", value_parser = up_to(1_000_000))]
     epochs: Option<usize>,
+    /// Adam's step size, for every method [default: by method and base model]
+    #[arg(long, value_name = "R", allow_negative_numbers = true)]
+    learning_rate: Option<f64>,
     /// How much of a unit's noise cfqp and oracle take to be the same in both worlds, from 0 to 1
     #[arg(long, value_name = "R", default_value_t = 1.0, value_parser = finite, allow_negative_numbers = true)]
     rho: f32,
@@ -92,8 +95,9 @@ impl CompareArgs {
                 true
             }
         });
-        let (classes, base, epochs) = (self.classes, self.base, self.epochs);
-        let fit = FitConfig { classes, base, epochs, ..FitConfig::default() };
+        let (classes, base, epochs, learning_rate) =
+            (self.classes, self.base, self.epochs, self.learning_rate);
+        let fit = FitConfig { classes, base, epochs, learning_rate, ..FitConfig::default() };
         let sc = SyntheticControlConfig { window: self.window };
         let config = MethodConfig { fit, sc, rho: self.rho, ..MethodConfig::default() };
         Comparison { methods, seeds: (1..=self.seeds as u64).collect(), config }

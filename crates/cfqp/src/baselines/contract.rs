@@ -21,7 +21,7 @@ fn config(seed: u64) -> MethodConfig {
         fit,
         sc: SyntheticControlConfig { window: 0.3 },
         deep_scm: DeepScmConfig { couplings: 3, mlp: mlp(), unet: unet(), ..DeepScmConfig::default() },
-        diff_scm: DiffScmConfig { tolerance: 1e-4, unet: unet(), mlp: mlp(), ..DiffScmConfig::default() },
+        diff_scm: DiffScmConfig { tolerance: 1e-6, unet: unet(), mlp: mlp(), ..DiffScmConfig::default() },
     }
 }
 
@@ -65,6 +65,8 @@ fn every_method_answers_every_unit_of_every_kind_of_data() {
             assert_eq!((answers.len(), answers.shape()), (40, y), "{method:?}");
             assert!(answers.values().iter().all(|value| value.is_finite()), "{method:?}");
             assert_eq!(fitted.counterfactual(&data, &all).unwrap(), answers, "{method:?}: one for all");
+            let learns = !matches!(method, Method::Sc | Method::Oracle);
+            assert_eq!(fitted.validation_loss().is_some_and(f64::is_finite), learns, "{method:?}");
             let few = Units::new("t", vec![1], vec![0.5; 3]).unwrap();
             assert!(fitted.counterfactual(&data, &few).is_err(), "{method:?}: three treatments");
             let other = random(40, &[4], y, masked);

@@ -74,33 +74,37 @@ impl Method {
         resources: &Resources,
         monitor: &dyn Monitor,
     ) -> Result<Box<dyn Counterfactual>> {
-        let own = &config.fit;
-        Ok(match self {
-            Self::DeepIte => Box::new(DeepIte::fit(data, own, resources, monitor)?),
-            Self::Sc => Box::new(SyntheticControl::fit(data, &config.sc, resources)?),
-            Self::DeepScm => {
-                let flow = DeepScmConfig {
-                    epochs: own.epochs.or(config.deep_scm.epochs),
-                    ..config.deep_scm.clone()
-                };
-                Box::new(DeepScm::fit(data, &flow, own.seed, resources, monitor)?)
+        Ok(match config.used_by(self) {
+            Used::One(config) => Box::new(DeepIte::fit(data, &config, resources, monitor)?),
+            Used::Donors(config) => Box::new(SyntheticControl::fit(data, &config, resources)?),
+            Used::Flow(config, seed) => Box::new(DeepScm::fit(data, &config, seed, resources, monitor)?),
+            Used::Diffusion(config, seed) => Box::new(DiffScm::fit(data, &config, seed, resources, monitor)?),
+            Used::Published(start, config) => {
+                Box::new(Published::fit(data, start, &config, resources, monitor)?)
             }
-            Self::DiffScm => {
-                let diffusion = DiffScmConfig {
-                    epochs: own.epochs.or(config.diff_scm.epochs),
-                    ..config.diff_scm.clone()
-                };
-                Box::new(DiffScm::fit(data, &diffusion, own.seed, resources, monitor)?)
-            }
-            Self::CfqpKmeans => Box::new(Published::fit(data, Start::Kmeans, own, resources, monitor)?),
-            Self::CfqpGmm => Box::new(Published::fit(data, Start::Gmm, own, resources, monitor)?),
-            Self::Cfqp => Box::new(Own::fit(data, own, config.rho, resources, monitor)?),
-            Self::Oracle => {
+            Used::Own(config, rho) => Box::new(Own::fit(data, &config, rho, resources, monitor)?),
+            Used::Told(..) => {
                 let hint = "it learns from the truth and must be told it; leave the oracle out";
                 return Err(Error::config("method", "the oracle is no estimator", hint));
             }
         })
     }
+}
+
+/// What of the settings of all methods one of them uses.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) enum Used {
+    One(FitConfig),
+    Donors(SyntheticControlConfig),
+    /// With the seed.
+    Flow(DeepScmConfig, u64),
+    /// With the seed.
+    Diffusion(DiffScmConfig, u64),
+    Published(Start, FitConfig),
+    /// With rho.
+    Own(FitConfig, f32),
+    /// With rho.
+    Told(FitConfig, f32),
 }
 
 /// Settings of all methods.
@@ -113,9 +117,9 @@ pub struct MethodConfig {
     pub rho: f32,
     /// Of synthetic control.
     pub sc: SyntheticControlConfig,
-    /// Of the normalising flow; `fit.epochs`, where given, goes before its own.
+    /// Of the normalising flow; `fit.epochs` and `fit.learning_rate`, where given, go before its own.
     pub deep_scm: DeepScmConfig,
-    /// Of the diffusion; `fit.epochs`, where given, goes before its own.
+    /// Of the diffusion; `fit.epochs` and `fit.learning_rate`, where given, go before its own.
     pub diff_scm: DiffScmConfig,
 }
 
@@ -132,6 +136,30 @@ impl Default for MethodConfig {
 }
 
 impl MethodConfig {
+    pub(crate) fn used_by(&self, method: Method) -> Used {
+        let own = self.fit.clone();
+        match method {
+            Method::DeepIte => Used::One(own),
+            Method::Sc => Used::Donors(self.sc),
+            Method::DeepScm => {
+                let mut flow = self.deep_scm.clone();
+                flow.epochs = own.epochs.or(flow.epochs);
+                flow.learning_rate = own.learning_rate.or(flow.learning_rate);
+                Used::Flow(flow, own.seed)
+            }
+            Method::DiffScm => {
+                let mut diffusion = self.diff_scm.clone();
+                diffusion.epochs = own.epochs.or(diffusion.epochs);
+                diffusion.learning_rate = own.learning_rate.unwrap_or(diffusion.learning_rate);
+                Used::Diffusion(diffusion, own.seed)
+            }
+            Method::CfqpKmeans => Used::Published(Start::Kmeans, own),
+            Method::CfqpGmm => Used::Published(Start::Gmm, own),
+            Method::Cfqp => Used::Own(own, self.rho),
+            Method::Oracle => Used::Told(own, self.rho),
+        }
+    }
+
     /// Whether the settings can be used.
     pub fn check(&self) -> Result<()> {
         self.fit.check()?;
@@ -139,5 +167,29 @@ impl MethodConfig {
         self.sc.check()?;
         self.deep_scm.check()?;
         self.diff_scm.check()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_method_depends_on_its_own_settings_alone() {
+        let text =
+            |config: &MethodConfig, method: Method| serde_json::to_string(&config.used_by(method)).unwrap();
+        let usual = MethodConfig::default();
+        let mut other = usual.clone();
+        other.deep_scm.couplings += 1;
+        other.diff_scm.tolerance *= 2.0;
+        for method in Method::ALL {
+            let own = matches!(method, Method::DeepScm | Method::DiffScm);
+            assert_eq!(text(&usual, method) != text(&other, method), own, "{method:?}");
+        }
+        let mut faster = usual.clone();
+        faster.fit.learning_rate = Some(0.5);
+        for method in Method::ALL {
+            assert_eq!(text(&usual, method) == text(&faster, method), method == Method::Sc, "{method:?}");
+        }
     }
 }

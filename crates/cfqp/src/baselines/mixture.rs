@@ -70,6 +70,10 @@ impl Counterfactual for DeepIte {
     fn counterfactual(&self, data: &Dataset, to: &Units) -> Result<Units> {
         self.0.answer_as(data, to, Answering::Likeliest, 0.0)
     }
+
+    fn validation_loss(&self) -> Option<f64> {
+        Some(self.0.report().val_mse)
+    }
 }
 
 /// The published algorithm: the model that predicts the unit's own outcome best answers, m_k(x, t').

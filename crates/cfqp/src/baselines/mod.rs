@@ -59,6 +59,12 @@ pub trait Counterfactual: Send + Sync {
     /// `to` has one treatment per unit, or one for all.
     fn counterfactual(&self, data: &Dataset, to: &Units) -> Result<Units>;
 
+    /// The loss on training units that were held out, in the method's own terms: settings of one method may be chosen by
+    /// it, methods not compared. Of a mixture: the squared error in standardised outcomes.
+    fn validation_loss(&self) -> Option<f64> {
+        self.mixture().map(|(fitted, _)| fitted.report().val_mse)
+    }
+
     /// The mixture of classes behind the answers, where there is one, and how it is asked.
     fn mixture(&self) -> Option<(&Fitted, Ask)> {
         None

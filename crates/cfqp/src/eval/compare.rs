@@ -162,7 +162,7 @@ impl Spread {
 pub type Measure = (&'static str, fn(&Scores) -> Option<f64>);
 
 /// The measures of a run, in the order in which tables show them.
-pub const MEASURES: [Measure; 12] = [
+pub const MEASURES: [Measure; 13] = [
     ("cf_mse", |scores| Some(scores.cf_mse)),
     ("cf_mse_raw", |scores| Some(scores.cf_mse_raw)),
     ("ssim", |scores| scores.ssim),
@@ -172,6 +172,7 @@ pub const MEASURES: [Measure; 12] = [
     ("ari", |scores| scores.ari),
     ("coverage", |scores| scores.coverage),
     ("width", |scores| scores.width),
+    ("validation_loss", |scores| scores.validation_loss),
     ("fit_seconds", |scores| Some(scores.fit_seconds)),
     ("query_seconds", |scores| Some(scores.query_seconds)),
     ("peak_rss_mb", |scores| scores.peak_rss_mb),

@@ -101,6 +101,9 @@ pub struct Scores {
     pub coverage: Option<f64>,
     /// Mean width of the intervals, in units of y.
     pub width: Option<f64>,
+    /// The loss on training units that were held out, in the method's own terms.
+    #[serde(default)]
+    pub validation_loss: Option<f64>,
     /// How many classes.
     pub classes: Option<usize>,
     /// The base model.
@@ -142,6 +145,7 @@ pub(super) fn run(
         ari: None,
         coverage: None,
         width: None,
+        validation_loss: fitted.validation_loss(),
         classes: None,
         base: None,
         fit_seconds,
@@ -228,7 +232,8 @@ impl Shelf<'_> {
         units.extend(trial.effects.iter().flat_map(|effects| [&effects.from, &effects.to, &effects.effect]));
         units.extend(trial.showcase.iter().flat_map(|case| [case.units.x(), case.units.t(), case.units.y()]));
         let (version, shown) = (env!("CARGO_PKG_VERSION"), trial.showcase.map(|case| &case.treatments));
-        let mark = fingerprint(&(method, config, version, trial.train_z, &truth.z, shown), &units)?;
+        let used = config.used_by(method);
+        let mark = fingerprint(&(method, used, version, trial.train_z, &truth.z, shown), &units)?;
         Ok(Some(folder.join(format!("{}-{}-{mark}.json", method.name(), config.fit.seed))))
     }
 
