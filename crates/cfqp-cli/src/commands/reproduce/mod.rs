@@ -195,8 +195,8 @@ impl Bench<'_> {
                 eprintln!("{}: {}{at}, seed {}", experiment.name(), cell.world.name(), cell.seed);
             }
             let (data, runs, gallery) = self.cell(cell)?;
-            if let Some(most) = cell.ladder.filter(|most| cell.classes == Some(*most)) {
-                ladders.push(self.ladder(cell, most, &data)?);
+            if let Some(sweep) = cell.sweep.filter(|sweep| sweep.last) {
+                ladders.push(self.ladder(cell, sweep.most, &data)?);
             }
             galleries.extend(gallery);
             outcomes.extend(runs.into_iter().map(|run| Outcome {
@@ -247,7 +247,7 @@ impl Bench<'_> {
 
     /// Fits to one data set that differ in the number of classes have most of their EM in common: they share a checkpoint.
     fn resources(&self, cell: &Cell) -> Resources {
-        let checkpoint = cell.ladder.map(|most| self.ladder_path(cell, most, "part"));
+        let checkpoint = cell.sweep.map(|sweep| self.ladder_path(cell, sweep.most, "part"));
         let resume = checkpoint.is_some();
         Resources { checkpoint, resume, ..self.resources.clone() }
     }

@@ -222,8 +222,17 @@ pub struct Cell {
     pub classes: Option<usize>,
     /// Where the experiment sweeps something: its value.
     pub at: Option<f64>,
-    /// The cell is one of a sweep up to so many classes, and held-out units are asked about each of them.
-    pub ladder: Option<usize>,
+    /// Where the experiment sweeps the number of classes.
+    pub sweep: Option<Sweep>,
+}
+
+/// One of several cells that differ in the number of classes alone.
+#[derive(Clone, Copy, Debug)]
+pub struct Sweep {
+    /// Held-out units are asked about every number of classes up to this one ...
+    pub most: usize,
+    /// ... after the last of the cells.
+    pub last: bool,
 }
 
 /// What an experiment runs; some share their runs, which are then found again.
@@ -280,7 +289,7 @@ fn each(worlds: &[World], scale: Scale, seeds: usize, methods: &[Method]) -> Vec
                 methods: methods.clone(),
                 classes: Some(world.classes()),
                 at: None,
-                ladder: None,
+                sweep: None,
             })
         })
         .collect()
@@ -298,18 +307,23 @@ fn swept(
 }
 
 fn by_classes(worlds: &[World], scale: Scale, seeds: usize) -> Vec<Cell> {
-    let most = |world: &World| match (scale, world.kind) {
-        (Scale::Smoke, _) => 2,
-        (_, Kind::Digits) => 8,
-        _ => 5,
+    // the numbers of classes to fit, and how far up held-out units are asked about all of them
+    let numbers = |world: &World| -> (Vec<usize>, usize) {
+        match (scale, world.kind) {
+            (Scale::Smoke, _) => (vec![1, 2], 2),
+            (Scale::Small, Kind::Digits) => (vec![1, 3, 5, 6, 7], 8),
+            (_, Kind::Digits) => ((1..=9).collect(), 9),
+            _ => ((1..=5).collect(), 5),
+        }
     };
     let cells = each(worlds, scale, seeds.min(scale.sweep_seeds()), &[Method::Cfqp]);
     let by = |cell: Cell| {
-        let most = most(&cell.world);
-        (1..=most).map(move |classes| Cell {
+        let (fitted, most) = numbers(&cell.world);
+        let last = fitted.last().copied();
+        fitted.into_iter().map(move |classes| Cell {
             classes: Some(classes),
             at: Some(classes as f64),
-            ladder: Some(most),
+            sweep: Some(Sweep { most, last: last == Some(classes) }),
             ..cell.clone()
         })
     };
