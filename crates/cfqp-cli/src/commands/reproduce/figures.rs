@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use cfqp::{Method, Scores};
+use cfqp::{Method, Scores, priced};
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
 
@@ -48,7 +48,8 @@ pub fn error_chart(
     let held_out = ladder.and_then(|ladder| {
         let own = ladder.of_chosen_base();
         let chosen = own.iter().position(|tried| tried.chosen)?;
-        let points = own.iter().map(|tried| (tried.classes as f64, tried.evidence)).collect();
+        let values = priced(&own, ladder.elements);
+        let points = own.iter().zip(values).map(|(tried, value)| (tried.classes as f64, value)).collect();
         Some((Line { name: "held-out units".to_owned(), points }, chosen))
     });
     (!lines.is_empty()).then(|| Chart { title: title.to_owned(), x, lines, held_out })
@@ -100,7 +101,8 @@ where
         builder.margin(14).x_label_area_size(44).y_label_area_size(76);
         let from = chart.lines.len();
         let lines = std::slice::from_ref(line);
-        let panel = Panel { x: chart.x, y: "-log likelihood", lines, from, ring: Some(line.points[*chosen]) };
+        let panel =
+            Panel { x: chart.x, y: "-log likelihood, priced", lines, from, ring: Some(line.points[*chosen]) };
         panel.draw(&mut builder, left..right, low - room..high + room)?;
     }
     let names = chart.lines.iter().chain(chart.held_out.as_ref().map(|(line, _)| line));

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use cfqp::{
     Classes, Comparison, Dataset, Effects, FitConfig, Method, MnistPart, Reference, Resources, Run, Trial,
-    Tried, Units, compare_classes,
+    Tried, Units, compare_classes, priced,
 };
 
 use super::compare::{explain, make_folder, method_parser};
@@ -93,6 +93,8 @@ struct Ladder {
     data: String,
     seed: u64,
     tried: Vec<Tried>,
+    /// Elements of an outcome.
+    elements: usize,
 }
 
 impl Ladder {
@@ -288,7 +290,8 @@ impl Bench<'_> {
         let progress = Progress::new(self.show, "numbers of classes");
         let tried = compare_classes(data, None, &config, resources, &progress)
             .map_err(|error| explain(error, Some(&self.args.out)))?;
-        let ladder = Ladder { data: cell.world.name(), seed: cell.seed, tried };
+        let elements = data.y().each();
+        let ladder = Ladder { data: cell.world.name(), seed: cell.seed, tried, elements };
         write_text(path, &pretty(&ladder)?)?;
         Ok(ladder)
     }
@@ -298,7 +301,7 @@ impl Bench<'_> {
         let folder = self.args.out.join(results.experiment.name());
         std::fs::create_dir_all(&folder).map_err(|error| Failure::io(&folder, error))?;
         let mut grids = tables::grids(results.experiment, &results.outcomes);
-        grids.extend(ladder_grid(&results.ladders));
+        grids.extend(ladder_grids(&results.ladders));
         write_text(&folder.join("results.json"), &pretty(results)?)?;
         write_text(&folder.join("table.md"), &grids.iter().map(Grid::markdown).collect::<String>())?;
         write_text(&folder.join("table.tex"), &grids.iter().map(Grid::latex).collect::<String>())?;
@@ -349,27 +352,34 @@ fn effects(test: &cfqp::sim::Simulated) -> Result<Effects> {
     })
 }
 
-/// Held-out evidence for each number of classes, a row per data set; lower is better.
-fn ladder_grid(ladders: &[Ladder]) -> Option<Grid> {
-    let most = ladders.iter().flat_map(|ladder| &ladder.tried).map(|tried| tried.classes).max()?;
-    let mut rows = vec![vec!["data".to_owned()]];
-    rows[0].extend((1..=most).map(|k| format!("K = {k}")));
-    rows[0].push("chosen".to_owned());
-    for ladder in ladders {
-        let own = ladder.of_chosen_base();
-        let cell = |k: usize| {
-            own.iter()
-                .find(|tried| tried.classes == k)
-                .map_or_else(|| "–".to_owned(), |tried| format!("{:.2}", tried.evidence))
-        };
-        let mut row = vec![format!("{}, seed {}", ladder.data, ladder.seed)];
-        row.extend((1..=most).map(cell));
-        row.push(
-            own.iter()
-                .find(|tried| tried.chosen)
-                .map_or_else(|| "–".to_owned(), |tried| tried.classes.to_string()),
-        );
-        rows.push(row);
+/// Held-out evidence for each number of classes, a row per data set, plain and priced; lower is better.
+fn ladder_grids(ladders: &[Ladder]) -> Vec<Grid> {
+    let most = ladders.iter().flat_map(|ladder| &ladder.tried).map(|tried| tried.classes).max().unwrap_or(0);
+    let grid = |title: &str, values: &dyn Fn(&Ladder) -> Vec<f64>| {
+        let mut rows = vec![vec!["data".to_owned()]];
+        rows[0].extend((1..=most).map(|k| format!("K = {k}")));
+        rows[0].push("chosen".to_owned());
+        for ladder in ladders {
+            let (own, values) = (ladder.of_chosen_base(), values(ladder));
+            let cell = |k: usize| {
+                let at = own.iter().position(|tried| tried.classes == k);
+                at.map_or_else(|| "–".to_owned(), |at| format!("{:.2}", values[at]))
+            };
+            let mut row = vec![format!("{}, seed {}", ladder.data, ladder.seed)];
+            row.extend((1..=most).map(cell));
+            let chosen = own.iter().find(|tried| tried.chosen);
+            row.push(chosen.map_or_else(|| "–".to_owned(), |tried| tried.classes.to_string()));
+            rows.push(row);
+        }
+        Grid::new(title, rows)
+    };
+    if ladders.is_empty() {
+        return Vec::new();
     }
-    Some(Grid::new("-log likelihood of a held-out unit, by which K is chosen", rows))
+    let plain = |ladder: &Ladder| ladder.of_chosen_base().iter().map(|tried| tried.evidence).collect();
+    let priced = |ladder: &Ladder| priced(&ladder.of_chosen_base(), ladder.elements);
+    vec![
+        grid("-log likelihood of a held-out unit", &plain),
+        grid("the same with the price of the classes, by which K is chosen", &priced),
+    ]
 }

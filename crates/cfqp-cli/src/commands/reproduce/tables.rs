@@ -1,8 +1,9 @@
-//! Tables of results: a row per method, a column per data set or value of a sweep, the paper's figure beside ours.
+//! Tables of results: a row per method and a column per data set, the paper's figure beside ours; of a sweep a row per data
+//! set and method, and a column per value.
 
 use cfqp::{Method, Scores, Spread};
 
-use super::plan::{Experiment, World};
+use super::plan::{Experiment, World, swept_name};
 use super::{Outcome, published};
 use crate::report::{Cells, spread_cell};
 use crate::table::small;
@@ -43,6 +44,9 @@ fn measures(experiment: Experiment) -> Vec<Measure> {
 
 /// The tables of an experiment.
 pub fn grids(experiment: Experiment, outcomes: &[Outcome]) -> Vec<Grid> {
+    if outcomes.iter().any(|outcome| outcome.at.is_some()) {
+        return swept_grids(experiment, outcomes);
+    }
     let mut grids: Vec<Grid> =
         measures(experiment).iter().map(|measure| grid(experiment, outcomes, measure)).collect();
     if experiment == Experiment::Table1 {
@@ -55,6 +59,42 @@ pub fn grids(experiment: Experiment, outcomes: &[Outcome]) -> Vec<Grid> {
     }
     grids.retain(|grid| !grid.empty);
     grids
+}
+
+/// A table for everything that is swept.
+fn swept_grids(experiment: Experiment, outcomes: &[Outcome]) -> Vec<Grid> {
+    let name = |outcome: &Outcome| swept_name(experiment, &outcome.world).unwrap_or_default();
+    let mut names: Vec<&str> = outcomes.iter().map(name).collect();
+    names.dedup();
+    let grid = |swept: &str| {
+        let own: Vec<Outcome> = outcomes.iter().filter(|outcome| name(outcome) == swept).cloned().collect();
+        swept_grid(&format!("counterfactual mean squared error, by {swept}"), &own)
+    };
+    names.into_iter().map(grid).collect()
+}
+
+fn swept_grid(title: &str, outcomes: &[Outcome]) -> Grid {
+    let mut values: Vec<f64> = outcomes.iter().filter_map(|outcome| outcome.at).collect();
+    values.sort_by(f64::total_cmp);
+    values.dedup();
+    let mut rows = vec![vec!["data".to_owned(), "method".to_owned()]];
+    rows[0].extend(values.iter().map(|&at| (at as f32).to_string()));
+    let mut worlds: Vec<World> = outcomes.iter().map(|outcome| outcome.world).collect();
+    worlds.dedup_by_key(|world| world.name());
+    for world in worlds {
+        for method in Method::ALL {
+            let found = |at: &f64| {
+                spread(outcomes, method, &(world, Some(*at), String::new()), |scores| Some(scores.cf_mse))
+            };
+            let found: Vec<Option<Spread>> = values.iter().map(found).collect();
+            if found.iter().any(Option::is_some) {
+                let mut row = vec![world.name(), method.name().to_owned()];
+                row.extend(found.into_iter().map(|found| spread_cell(found, small)));
+                rows.push(row);
+            }
+        }
+    }
+    Grid::new(title, rows)
 }
 
 /// The columns: data sets, or values of the sweep within them.
