@@ -93,6 +93,10 @@ pub enum Start {
     /// k-means on residuals scaled to unit length.
     #[serde(alias = "kmeans-unit")]
     KmeansUnit,
+    /// k-means on what units showed, how strongly each channel of it or, of one channel, its form: where x tells much of
+    /// the class, so does one model for all, and its residuals do not.
+    #[serde(alias = "kmeans-outcome")]
+    KmeansOutcome,
     /// A diagonal Gaussian mixture on the residuals.
     Gmm,
     /// Copies of one model for all, classes drawn ever less at random.
@@ -103,8 +107,15 @@ pub enum Start {
 
 impl Start {
     /// Every kind of start.
-    pub const ALL: [Self; 6] =
-        [Self::Kmeans, Self::KmeansScaled, Self::KmeansUnit, Self::Gmm, Self::Annealed, Self::Scratch];
+    pub const ALL: [Self; 7] = [
+        Self::Kmeans,
+        Self::KmeansScaled,
+        Self::KmeansUnit,
+        Self::KmeansOutcome,
+        Self::Gmm,
+        Self::Annealed,
+        Self::Scratch,
+    ];
 
     /// What it is called.
     pub fn name(self) -> &'static str {
@@ -112,6 +123,7 @@ impl Start {
             Self::Kmeans => "kmeans",
             Self::KmeansScaled => "kmeans-scaled",
             Self::KmeansUnit => "kmeans-unit",
+            Self::KmeansOutcome => "kmeans-outcome",
             Self::Gmm => "gmm",
             Self::Annealed => "annealed",
             Self::Scratch => "scratch",

@@ -115,7 +115,8 @@ impl SettingArgs {
     }
 }
 
-const STARTS: [&str; 6] = ["kmeans", "gmm", "kmeans-scaled", "kmeans-unit", "annealed", "scratch"];
+const STARTS: [&str; 7] =
+    ["kmeans", "gmm", "kmeans-scaled", "kmeans-unit", "kmeans-outcome", "annealed", "scratch"];
 /// The base models by name.
 pub const BASES: [&str; 5] = ["auto", "linear", "mlp", "unet", "transformer"];
 

@@ -8,7 +8,7 @@ use super::components::Components;
 use super::pool::Pool;
 use super::run::{Course, Field, Plan, run};
 use super::split::{Split, sample};
-use super::starts::guess;
+use super::starts::{Clues, guess};
 use super::store::{Entry, Store};
 use super::trainer::{Schedule, Task, Trained, train};
 use crate::config::{FitConfig, Sharing, Start};
@@ -220,8 +220,13 @@ fn sharings(base: &BaseConfig, asked: Sharing) -> Vec<Sharing> {
 fn kinds(base: &BaseConfig, asked: &[Start]) -> Vec<Start> {
     match base {
         _ if !asked.is_empty() => asked.to_vec(),
-        BaseConfig::Linear(_) | BaseConfig::Mlp(_) => Start::ALL.to_vec(),
-        BaseConfig::Unet(_) | BaseConfig::Transformer(_) => vec![Start::Kmeans, Start::KmeansUnit],
+        // annealed starts need no clue
+        BaseConfig::Linear(_) | BaseConfig::Mlp(_) => {
+            Start::ALL.into_iter().filter(|start| *start != Start::KmeansOutcome).collect()
+        }
+        BaseConfig::Unet(_) | BaseConfig::Transformer(_) => {
+            vec![Start::Kmeans, Start::KmeansUnit, Start::KmeansOutcome]
+        }
     }
 }
 
@@ -232,11 +237,12 @@ fn distinct_starts(
     residuals: &[f32],
     classes: usize,
 ) -> Result<Vec<(Start, Vec<usize>)>> {
-    let width = context.scaler.y.each();
+    let outcomes = || context.batcher().outcomes(context.explored);
+    let clues = Clues { residuals, outcomes: &outcomes, shape: context.scaler.y.shape() };
     let k = classes.to_string();
     let guesses = context.pool.try_map(kinds(base, &context.config.starts), |start| {
         let mut rng = stream(context.config.seed, &["guess", base.name(), &k, start.name()]);
-        Ok((start, guess(start, residuals, width, classes, Choice::BestFit, &mut rng)?))
+        Ok((start, guess(start, clues, classes, Choice::BestFit, &mut rng)?))
     })?;
     let mut distinct: Vec<(Start, Vec<usize>)> = Vec::new();
     for (start, labels) in guesses {

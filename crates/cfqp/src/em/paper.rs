@@ -15,7 +15,7 @@ use super::fitted::{FitReport, Fitted};
 use super::mixture::{Mixture, gather};
 use super::run::{Course, Field};
 use super::scales::{Residuals, Scales};
-use super::starts::guess;
+use super::starts::{Clues, guess};
 use super::trainer::{Schedule, Trainer, train};
 use crate::config::{Base, Classes, Start};
 use crate::data::Told;
@@ -102,7 +102,9 @@ fn first_stage(context: &Context<'_>, base: &BaseConfig, schedule: &Schedule) ->
 fn groups(context: &Context<'_>, residuals: &[f32], classes: usize) -> Result<Vec<usize>> {
     let start = context.config.starts.first().copied().unwrap_or(Start::Kmeans);
     let rng = &mut stream(context.config.seed, &["paper", "groups"]);
-    guess(start, residuals, context.scaler.y.each(), classes, Choice::MostEven, rng)
+    let outcomes = || context.batcher().outcomes(&context.split.train);
+    let clues = Clues { residuals, outcomes: &outcomes, shape: context.scaler.y.shape() };
+    guess(start, clues, classes, Choice::MostEven, rng)
 }
 
 struct Stage {

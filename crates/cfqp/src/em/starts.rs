@@ -12,26 +12,36 @@ use crate::{Result, Rng};
 /// Units that a Gaussian mixture is fitted on, at most.
 const MIXTURE_UNITS: usize = 1000;
 
-/// A class for every row of `residuals`; `choice` picks among restarts.
-///
-/// # Shapes
-/// residuals `[n, width]`, flat
+/// What a guess is made from.
+#[derive(Clone, Copy)]
+pub(crate) struct Clues<'a> {
+    /// What one model for all leaves unexplained of outcomes of this `shape`, `[n, y elements]`, flat.
+    pub residuals: &'a [f32],
+    /// The outcomes themselves, standardised.
+    pub outcomes: &'a (dyn Fn() -> Vec<f32> + Sync),
+    pub shape: &'a [usize],
+}
+
+/// A class for every unit; `choice` picks among restarts.
 pub(crate) fn guess(
     start: Start,
-    residuals: &[f32],
-    width: usize,
+    clues: Clues<'_>,
     classes: usize,
     choice: Choice,
     rng: &mut Rng,
 ) -> Result<Vec<usize>> {
+    let Clues { residuals, outcomes, shape } = clues;
+    let width = shape.iter().product();
     let n = residuals.len() / width;
     let kmeans = |values: &[f32], rng: &mut Rng| -> Result<Vec<usize>> {
-        Ok(KMeans { choice, ..KMeans::new(classes) }.fit(&Rows::new(values, width)?, rng)?.labels)
+        let rows = Rows::new(values, values.len() / n)?;
+        Ok(KMeans { choice, ..KMeans::new(classes) }.fit(&rows, rng)?.labels)
     };
     match start {
         Start::Kmeans => kmeans(residuals, rng),
         Start::KmeansScaled => kmeans(&scaled(residuals, width), rng),
         Start::KmeansUnit => kmeans(&unit_length(residuals, width), rng),
+        Start::KmeansOutcome => kmeans(&forms(outcomes(), shape), rng),
         Start::Gmm => {
             let some = &residuals[..n.min(MIXTURE_UNITS) * width];
             let fit = GaussianMixture { choice, ..GaussianMixture::new(classes) }
@@ -53,6 +63,16 @@ fn scaled(residuals: &[f32], width: usize) -> Vec<f32> {
     residuals.chunks_exact(width).flat_map(|row| row.iter().zip(&squares).map(divide)).collect()
 }
 
+/// How strong each channel of an outcome is beside the others; of one channel, the outcome at unit length.
+fn forms(outcomes: Vec<f32>, shape: &[usize]) -> Vec<f32> {
+    let (channels, sites) = (shape[0], shape[1..].iter().product::<usize>());
+    if channels == 1 || sites == 1 {
+        return unit_length(&outcomes, channels * sites);
+    }
+    let strength = |channel: &[f32]| channel.iter().map(|y| y * y).sum::<f32>().sqrt();
+    unit_length(&outcomes.chunks_exact(sites).map(strength).collect::<Vec<_>>(), channels)
+}
+
 /// Every unit's residual divided by its length.
 fn unit_length(residuals: &[f32], width: usize) -> Vec<f32> {
     let mut out = residuals.to_vec();
@@ -69,6 +89,25 @@ mod tests {
     use crate::stream;
 
     #[test]
+    fn channels_tell_classes_apart_whatever_is_drawn_in_them() {
+        let mut rng = stream(6, &["starts"]);
+        let unit = |i: usize| {
+            let drawn: Vec<f32> = (0..9).map(|_| rng.random_range(0.0..1.0)).collect();
+            let colour = [[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]][i % 3];
+            colour
+                .into_iter()
+                .flat_map(|c| drawn.iter().map(move |v| c * v).collect::<Vec<_>>())
+                .collect::<Vec<_>>()
+        };
+        let outcomes: Vec<f32> = (0..90).flat_map(unit).collect();
+        let clues = Clues { residuals: &outcomes, outcomes: &|| outcomes.clone(), shape: &[2, 3, 3] };
+        let labels = guess(Start::KmeansOutcome, clues, 3, Choice::BestFit, &mut stream(1, &[])).unwrap();
+        assert!(
+            (0..90).all(|i| labels[i] == labels[i % 3]) && labels[0] != labels[1] && labels[1] != labels[2]
+        );
+    }
+
+    #[test]
     fn unit_length_finds_directions_where_raw_residuals_tell_sizes_apart() {
         let mut rng = stream(5, &["starts"]);
         let truth: Vec<usize> = (0..400).map(|i| i % 2).collect();
@@ -78,11 +117,13 @@ mod tests {
             [size, size * if z == 0 { 0.3 } else { -0.3 } + noise]
         };
         let residuals: Vec<f32> = truth.iter().flat_map(unit).collect();
-        let labels =
-            guess(Start::KmeansUnit, &residuals, 2, 2, Choice::BestFit, &mut stream(1, &[])).unwrap();
+        let clues = Clues { residuals: &residuals, outcomes: &|| residuals.clone(), shape: &[2] };
+        let guess = |start| guess(start, clues, 2, Choice::BestFit, &mut stream(1, &[])).unwrap();
+        let labels = guess(Start::KmeansUnit);
         let same = labels.iter().zip(&truth).filter(|(a, b)| a == b).count();
         assert!(same == 400 || same == 0, "{same} of 400");
-        let raw = guess(Start::Kmeans, &residuals, 2, 2, Choice::BestFit, &mut stream(1, &[])).unwrap();
+        assert_eq!(guess(Start::KmeansOutcome), labels, "of outcomes that are such residuals");
+        let raw = guess(Start::Kmeans);
         let same = raw.iter().zip(&truth).filter(|(a, b)| a == b).count();
         assert!(same > 0 && same < 400);
     }
