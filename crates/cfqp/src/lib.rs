@@ -64,7 +64,7 @@ pub use data::{
 pub use em::{
     Calibration, Choice, Clusters, DeviceKind, FitReport, Fitted, GaussianMixture, GaussianMixtureFit,
     KMeans, Monitor, Prior, Resources, Rows, Scales, Schedule, StartReport, Support, Tried, compare_classes,
-    fit, priced,
+    fit,
 };
 pub use error::{Error, Result};
 pub use eval::{

@@ -37,7 +37,6 @@ pub(crate) use prepared::Prepared;
 pub use prior::Prior;
 pub use resources::{DeviceKind, Resources};
 pub use scales::Scales;
-pub use select::priced;
 pub(crate) use store::fingerprint;
 pub use support::Support;
 pub(crate) use told::fit_told;

@@ -150,18 +150,6 @@ fn price(gain: f64, classes: usize, elements: usize) -> f64 {
     (LEAST_GAIN * elements.min(COUNTED_ELEMENTS) as f64).max(LEAST_SHARE * each)
 }
 
-/// What held-out units say of each number of classes in `tried`, those of one base model, on outcomes of so many elements:
-/// -log likelihood, and on top for every further class what one more than the chosen number would have to bring. More
-/// classes than the chosen number cost more than they bring.
-pub fn priced(tried: &[&Tried], elements: usize) -> Vec<f64> {
-    let one = tried.iter().find(|tried| tried.classes == 1);
-    let (Some(one), Some(chosen)) = (one, tried.iter().find(|tried| tried.chosen)) else {
-        return tried.iter().map(|tried| tried.evidence).collect();
-    };
-    let price = price(one.evidence - chosen.evidence, chosen.classes, elements);
-    tried.iter().map(|tried| tried.evidence + price * (tried.classes - 1) as f64).collect()
-}
-
 /// Whether -log likelihoods `a` of held-out units are below `b` by more than chance and by at least `least`.
 fn clearly_better(a: &[f64], b: &[f64], least: f64) -> bool {
     let gains: Vec<f64> = a.iter().zip(b).map(|(a, b)| b - a).collect();
@@ -173,24 +161,6 @@ fn clearly_better(a: &[f64], b: &[f64], least: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_slow_rise_of_the_likelihood_is_not_worth_its_price() {
-        let values = [2.0, -7.2, -9.2, -10.2, -10.7];
-        let tried = |(i, evidence): (usize, &f64)| Tried {
-            base: "mlp".to_owned(),
-            classes: i + 1,
-            nll: 0.0,
-            evidence: *evidence,
-            mse: 0.0,
-            chosen: i == 1,
-        };
-        let tried: Vec<Tried> = values.iter().enumerate().map(tried).collect();
-        let found = priced(&tried.iter().collect::<Vec<_>>(), 40);
-        // 0.4 of 9.2 for each class after the first
-        let expected = [2.0, -3.52, -1.84, 0.84, 4.02];
-        assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-9), "{found:?}");
-    }
 
     #[test]
     fn a_gain_must_be_sure_and_large_enough() {

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use cfqp::{Method, Scores, priced};
+use cfqp::{Method, Scores};
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
 
@@ -39,8 +39,9 @@ pub fn error_chart(
     let error: fn(&Scores) -> Option<f64> = |scores| Some(scores.cf_mse);
     let columns = columns(outcomes);
     let line = |method: Method| {
-        let point =
-            |column: &(_, Option<f64>, _)| Some((column.1?, spread(outcomes, method, column, error)?.mean));
+        let point = |(world, at, _): &(_, Option<f64>, _)| {
+            Some(((*at)?, spread(outcomes, method, (world, *at), error)?.mean))
+        };
         let points: Vec<(f64, f64)> = columns.iter().filter_map(point).collect();
         (points.len() > 1).then(|| Line { name: method.name().to_owned(), points })
     };
@@ -48,8 +49,7 @@ pub fn error_chart(
     let held_out = ladder.and_then(|ladder| {
         let own = ladder.of_chosen_base();
         let chosen = own.iter().position(|tried| tried.chosen)?;
-        let values = priced(&own, ladder.elements);
-        let points = own.iter().zip(values).map(|(tried, value)| (tried.classes as f64, value)).collect();
+        let points = own.iter().map(|tried| (tried.classes as f64, tried.evidence)).collect();
         Some((Line { name: "held-out units".to_owned(), points }, chosen))
     });
     (!lines.is_empty()).then(|| Chart { title: title.to_owned(), x, lines, held_out })
@@ -101,8 +101,7 @@ where
         builder.margin(14).x_label_area_size(44).y_label_area_size(76);
         let from = chart.lines.len();
         let lines = std::slice::from_ref(line);
-        let panel =
-            Panel { x: chart.x, y: "-log likelihood, priced", lines, from, ring: Some(line.points[*chosen]) };
+        let panel = Panel { x: chart.x, y: "-log likelihood", lines, from, ring: Some(line.points[*chosen]) };
         panel.draw(&mut builder, left..right, low - room..high + room)?;
     }
     let names = chart.lines.iter().chain(chart.held_out.as_ref().map(|(line, _)| line));

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use cfqp::{
     Classes, Comparison, Dataset, Effects, FitConfig, Method, MnistPart, Reference, Resources, Run, Trial,
-    Tried, Units, compare_classes, priced,
+    Tried, Units, compare_classes,
 };
 
 use super::compare::{explain, make_folder, method_parser};
@@ -93,8 +93,6 @@ struct Ladder {
     data: String,
     seed: u64,
     tried: Vec<Tried>,
-    /// Elements of an outcome.
-    elements: usize,
 }
 
 impl Ladder {
@@ -153,8 +151,9 @@ pub fn run(args: &ReproduceArgs, show: &Show) -> Result<Output> {
     };
     interrupt::listen();
     if args.resume && !show.quiet {
-        let kept = std::fs::read_dir(&bench.runs).map_err(|error| Failure::io(&bench.runs, error))?;
-        eprintln!("{}: {} kept", shell(&bench.runs), counted(kept.count(), "finished run"));
+        let files = std::fs::read_dir(&bench.runs).map_err(|error| Failure::io(&bench.runs, error))?;
+        let runs = files.flatten().filter(|file| !file.file_name().to_string_lossy().starts_with(LADDER));
+        eprintln!("{}: {} kept", shell(&bench.runs), counted(runs.count(), "finished run"));
     }
     let (mut text, mut all) = (String::new(), Vec::new());
     for (experiment, cells) in &plan {
@@ -176,6 +175,9 @@ fn chosen_cells(args: &ReproduceArgs, experiment: Experiment) -> Vec<Cell> {
     cells.retain(|cell| !cell.methods.is_empty());
     cells
 }
+
+/// How files begin that are no runs: what held-out units say of numbers of classes.
+const LADDER: &str = "ladder-";
 
 struct Bench<'a> {
     args: &'a ReproduceArgs,
@@ -258,7 +260,7 @@ impl Bench<'_> {
     fn ladder_path(&self, cell: &Cell, most: usize, extension: &str) -> PathBuf {
         let digits = if self.args.mnist.is_some() { "mnist" } else { "drawn" };
         let (data, scale) = (cell.world.name().replace(", ", "-"), self.args.scale);
-        let name = format!("ladder-{data}-{digits}-{}-{most}-{scale:?}.{extension}", cell.seed);
+        let name = format!("{LADDER}{data}-{digits}-{}-{most}-{scale:?}.{extension}", cell.seed);
         self.runs.join(name.to_lowercase())
     }
 
@@ -290,8 +292,7 @@ impl Bench<'_> {
         let progress = Progress::new(self.show, "numbers of classes");
         let tried = compare_classes(data, None, &config, resources, &progress)
             .map_err(|error| explain(error, Some(&self.args.out)))?;
-        let elements = data.y().each();
-        let ladder = Ladder { data: cell.world.name(), seed: cell.seed, tried, elements };
+        let ladder = Ladder { data: cell.world.name(), seed: cell.seed, tried };
         write_text(path, &pretty(&ladder)?)?;
         Ok(ladder)
     }
@@ -301,7 +302,7 @@ impl Bench<'_> {
         let folder = self.args.out.join(results.experiment.name());
         std::fs::create_dir_all(&folder).map_err(|error| Failure::io(&folder, error))?;
         let mut grids = tables::grids(results.experiment, &results.outcomes);
-        grids.extend(ladder_grids(&results.ladders));
+        grids.extend(ladder_grid(&results.ladders));
         write_text(&folder.join("results.json"), &pretty(results)?)?;
         write_text(&folder.join("table.md"), &grids.iter().map(Grid::markdown).collect::<String>())?;
         write_text(&folder.join("table.tex"), &grids.iter().map(Grid::latex).collect::<String>())?;
@@ -352,34 +353,23 @@ fn effects(test: &cfqp::sim::Simulated) -> Result<Effects> {
     })
 }
 
-/// Held-out evidence for each number of classes, a row per data set, plain and priced; lower is better.
-fn ladder_grids(ladders: &[Ladder]) -> Vec<Grid> {
-    let most = ladders.iter().flat_map(|ladder| &ladder.tried).map(|tried| tried.classes).max().unwrap_or(0);
-    let grid = |title: &str, values: &dyn Fn(&Ladder) -> Vec<f64>| {
-        let mut rows = vec![vec!["data".to_owned()]];
-        rows[0].extend((1..=most).map(|k| format!("K = {k}")));
-        rows[0].push("chosen".to_owned());
-        for ladder in ladders {
-            let (own, values) = (ladder.of_chosen_base(), values(ladder));
-            let cell = |k: usize| {
-                let at = own.iter().position(|tried| tried.classes == k);
-                at.map_or_else(|| "–".to_owned(), |at| format!("{:.2}", values[at]))
-            };
-            let mut row = vec![format!("{}, seed {}", ladder.data, ladder.seed)];
-            row.extend((1..=most).map(cell));
-            let chosen = own.iter().find(|tried| tried.chosen);
-            row.push(chosen.map_or_else(|| "–".to_owned(), |tried| tried.classes.to_string()));
-            rows.push(row);
-        }
-        Grid::new(title, rows)
-    };
-    if ladders.is_empty() {
-        return Vec::new();
+/// Held-out evidence for each number of classes, a row per data set; lower is better.
+fn ladder_grid(ladders: &[Ladder]) -> Option<Grid> {
+    let most = ladders.iter().flat_map(|ladder| &ladder.tried).map(|tried| tried.classes).max()?;
+    let mut rows = vec![vec!["data".to_owned()]];
+    rows[0].extend((1..=most).map(|k| format!("K = {k}")));
+    rows[0].push("chosen".to_owned());
+    for ladder in ladders {
+        let own = ladder.of_chosen_base();
+        let cell = |k: usize| {
+            let at = own.iter().find(|tried| tried.classes == k);
+            at.map_or_else(|| "–".to_owned(), |tried| format!("{:.2}", tried.evidence))
+        };
+        let mut row = vec![format!("{}, seed {}", ladder.data, ladder.seed)];
+        row.extend((1..=most).map(cell));
+        let chosen = own.iter().find(|tried| tried.chosen);
+        row.push(chosen.map_or_else(|| "–".to_owned(), |tried| tried.classes.to_string()));
+        rows.push(row);
     }
-    let plain = |ladder: &Ladder| ladder.of_chosen_base().iter().map(|tried| tried.evidence).collect();
-    let priced = |ladder: &Ladder| priced(&ladder.of_chosen_base(), ladder.elements);
-    vec![
-        grid("-log likelihood of a held-out unit", &plain),
-        grid("the same with the price of the classes, by which K is chosen", &priced),
-    ]
+    Some(Grid::new("-log likelihood of a held-out unit, and the K that it gives", rows))
 }

@@ -83,9 +83,8 @@ fn swept_grid(title: &str, outcomes: &[Outcome]) -> Grid {
     worlds.dedup_by_key(|world| world.name());
     for world in worlds {
         for method in Method::ALL {
-            let found = |at: &f64| {
-                spread(outcomes, method, &(world, Some(*at), String::new()), |scores| Some(scores.cf_mse))
-            };
+            let found =
+                |at: &f64| spread(outcomes, method, (&world, Some(*at)), |scores| Some(scores.cf_mse));
             let found: Vec<Option<Spread>> = values.iter().map(found).collect();
             if found.iter().any(Option::is_some) {
                 let mut row = vec![world.name(), method.name().to_owned()];
@@ -116,12 +115,11 @@ pub fn columns(outcomes: &[Outcome]) -> Vec<(World, Option<f64>, String)> {
 pub fn spread(
     outcomes: &[Outcome],
     method: Method,
-    column: &(World, Option<f64>, String),
+    (world, at): (&World, Option<f64>),
     of: fn(&Scores) -> Option<f64>,
 ) -> Option<Spread> {
-    let own = outcomes
-        .iter()
-        .filter(|o| o.run.method == method && o.world.name() == column.0.name() && o.at == column.1);
+    let own =
+        outcomes.iter().filter(|o| o.run.method == method && o.world.name() == world.name() && o.at == at);
     Spread::of(&own.filter_map(|o| o.run.scores.as_ref().and_then(of)).collect::<Vec<_>>())
 }
 
@@ -145,7 +143,7 @@ fn grid(experiment: Experiment, outcomes: &[Outcome], (title, of): &Measure) -> 
     let mut rows = vec![heading];
     for method in Method::ALL {
         let found: Vec<Option<Spread>> =
-            columns.iter().map(|column| spread(outcomes, method, column, *of)).collect();
+            columns.iter().map(|(world, at, _)| spread(outcomes, method, (world, *at), *of)).collect();
         if found.iter().all(Option::is_none) {
             continue;
         }
