@@ -14,7 +14,7 @@ const LINES: [RGBColor; 4] =
 /// The SVG text: a line per base model, the choice marked.
 pub fn evidence(tried: &[Tried]) -> Result<String, Box<dyn Error>> {
     let mut svg = String::new();
-    let finite = || tried.iter().map(|tried| tried.evidence).filter(|value| value.is_finite());
+    let finite = || tried.iter().map(Tried::priced).filter(|value| value.is_finite());
     let (low, high) = finite().fold((f64::MAX, f64::MIN), |(low, high), v| (low.min(v), high.max(v)));
     let margin = 0.08 * (high - low).max(1e-9);
     let most = tried.iter().map(|tried| tried.classes).max().unwrap_or(1);
@@ -38,19 +38,19 @@ pub fn evidence(tried: &[Tried]) -> Result<String, Box<dyn Error>> {
             .x_label_formatter(&|x| if x.fract().abs() < 1e-6 { format!("{x:.0}") } else { String::new() })
             .y_label_formatter(&|y| format!("{:.2}", if y.abs() < 1e-9 { 0.0 } else { *y }))
             .x_desc("classes")
-            .y_desc("-log likelihood of a held-out unit (lower is better)")
+            .y_desc("-log likelihood of a held-out unit + price of classes")
             .label_style(text(13, INK))
             .draw()?;
         let mut bases: Vec<&str> = tried.iter().map(|tried| &tried.base[..]).collect();
         bases.dedup();
         for (i, base) in bases.into_iter().enumerate() {
             let colour = LINES[i % LINES.len()];
-            let own = || tried.iter().filter(|tried| tried.base == base && tried.evidence.is_finite());
-            let points: Vec<(f64, f64)> = own().map(|tried| (tried.classes as f64, tried.evidence)).collect();
+            let own = || tried.iter().filter(|tried| tried.base == base && tried.priced().is_finite());
+            let points: Vec<(f64, f64)> = own().map(|tried| (tried.classes as f64, tried.priced())).collect();
             chart.draw_series(LineSeries::new(points.clone(), colour.stroke_width(2)))?;
             chart.draw_series(points.iter().map(|&point| Circle::new(point, 4, colour.filled())))?;
             if let Some(chosen) = own().find(|tried| tried.chosen) {
-                let at = (chosen.classes as f64, chosen.evidence);
+                let at = (chosen.classes as f64, chosen.priced());
                 chart.draw_series([Circle::new(at, 9, colour.stroke_width(2))])?;
             }
             root.draw(&Text::new(base.to_owned(), (84 + 90 * i as i32, 40), text(14, colour)))?;
@@ -71,6 +71,7 @@ mod tests {
             classes,
             nll: evidence,
             evidence,
+            price: 0.0,
             mse: 1.0,
             chosen,
         };

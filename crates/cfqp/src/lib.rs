@@ -63,8 +63,8 @@ pub use data::{
 };
 pub use em::{
     Calibration, Choice, Clusters, DeviceKind, FitReport, Fitted, GaussianMixture, GaussianMixtureFit,
-    KMeans, Monitor, Prior, Resources, Rows, Scales, Schedule, StartReport, Support, Tried, compare_classes,
-    fit,
+    KMeans, Monitor, Prior, Resources, Rows, Scales, Schedule, StartReport, Stillness, Support, Tried,
+    compare_classes, fit,
 };
 pub use error::{Error, Result};
 pub use eval::{

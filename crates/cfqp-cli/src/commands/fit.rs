@@ -285,12 +285,17 @@ fn tried(report: &FitReport) -> String {
 
 /// Base models and numbers of classes, and what held-out units say of them.
 pub fn tried_table(tried: &[Tried]) -> String {
-    let mut rows =
-        vec![["base", "classes", "-log likelihood", "to judge K", "mse", ""].map(String::from).to_vec()];
+    let mut rows = vec![
+        ["base", "classes", "-log likelihood", "full law", "to judge K", "mse", ""]
+            .map(String::from)
+            .to_vec(),
+    ];
     rows.extend(tried.iter().map(|tried| {
         let mark = if tried.chosen { "<- chosen" } else { "" };
-        let (nll, evidence) = (format!("{:.2}", tried.nll), format!("{:.2}", tried.evidence));
-        vec![tried.base.clone(), tried.classes.to_string(), nll, evidence, small(tried.mse), mark.to_owned()]
+        let [nll, evidence, priced] =
+            [tried.nll, tried.evidence, tried.priced()].map(|value| format!("{value:.2}"));
+        let (base, classes) = (tried.base.clone(), tried.classes.to_string());
+        vec![base, classes, nll, evidence, priced, small(tried.mse), mark.to_owned()]
     }));
     table(&rows)
 }

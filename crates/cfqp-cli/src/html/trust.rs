@@ -147,12 +147,16 @@ impl Page<'_> {
     fn number_of_classes(&self) -> String {
         let tried = &self.report.model.fit.tried;
         let most = tried.iter().map(|tried| tried.classes).max().unwrap_or(0);
-        if tried.iter().filter(|tried| tried.evidence.is_finite()).count() < 2 {
+        if tried.iter().filter(|tried| tried.priced().is_finite()).count() < 2 {
             return paragraph("The number of classes was given, not chosen: others were not compared.");
         }
-        let y = span(tried.iter().map(|tried| tried.evidence));
-        let mut chart =
-            Chart::new((0.7, most as f64 + 0.3), y, "number of classes", "misfit of held-out units");
+        let y = span(tried.iter().map(cfqp::Tried::priced));
+        let mut chart = Chart::new(
+            (0.7, most as f64 + 0.3),
+            y,
+            "number of classes",
+            "misfit of held-out units, with prices",
+        );
         let mut bases: Vec<&str> = Vec::new();
         for one in tried {
             if !bases.contains(&&one.base[..]) {
@@ -163,11 +167,11 @@ impl Page<'_> {
         for (i, base) in bases.iter().enumerate() {
             let class = format!("k{}", i % 8);
             let own = || tried.iter().filter(|tried| tried.base == *base);
-            chart.line(&class, own().map(|tried| (tried.classes as f64, tried.evidence)));
+            chart.line(&class, own().map(|tried| (tried.classes as f64, tried.priced())));
             for tried in own() {
-                chart.dot(&format!("dot {class}"), tried.classes as f64, tried.evidence, 4.0);
+                chart.dot(&format!("dot {class}"), tried.classes as f64, tried.priced(), 4.0);
                 if tried.chosen {
-                    chart.dot(&format!("ring {class}"), tried.classes as f64, tried.evidence, 9.0);
+                    chart.dot(&format!("ring {class}"), tried.classes as f64, tried.priced(), 9.0);
                 }
             }
             let _ = write!(legend, "<span class=\"{class}\"><i></i>{}</span>", escape(base));
@@ -175,18 +179,20 @@ impl Page<'_> {
         for k in 1..=most {
             let at = tried.iter().filter(|tried| tried.classes == k);
             let values: Vec<String> =
-                at.map(|tried| format!("{} {:.2}", tried.base, tried.evidence)).collect();
+                at.map(|tried| format!("{} {:.2}", tried.base, tried.priced())).collect();
             chart.hit(k as f64 - 0.5, k as f64 + 0.5, &format!("{k} classes: {}", values.join(", ")));
         }
         let row = |t: &cfqp::Tried| {
             let mark = if t.chosen { "chosen" } else { "" };
-            vec![t.base.clone(), t.classes.to_string(), format!("{:.2}", t.evidence), mark.to_owned()]
+            let (misfit, priced) = (format!("{:.2}", t.evidence), format!("{:.2}", t.priced()));
+            vec![t.base.clone(), t.classes.to_string(), misfit, priced, mark.to_owned()]
         };
         let rows: Vec<Vec<String>> = tried.iter().map(row).collect();
-        let caption = "How badly each number of classes explains units that were held back: lower is better. The ring marks the \
-                       choice; a further class must gain clearly to be taken.";
+        let caption = "How badly each number of classes explains units that were held back, and the price of its classes: lower is \
+                       better, and the ring marks the choice. More classes always explain a little more; the price is what a class \
+                       that is there brings at least.";
         let drawing = chart.finish("Misfit of held-out units for each number of classes");
-        let numbers = table(&["base model", "classes", "misfit", ""], &rows);
+        let numbers = table(&["base model", "classes", "misfit", "with prices", ""], &rows);
         format!("<p class=\"legend\">{legend}</p>{}", figure(&drawing, caption, &numbers))
     }
 }

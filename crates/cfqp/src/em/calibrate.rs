@@ -15,6 +15,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Stillness;
+
 /// Levels at which quantiles are kept: 0, 0.0025, ..., 0.9975, and the largest score.
 const LEVELS: usize = 401;
 
@@ -28,6 +30,9 @@ pub struct Calibration {
     pub spread: f32,
     /// The share of s_k^2 that is noise, per outcome element.
     pub(crate) noise: Vec<f32>,
+    /// Images: that most elements do not respond, if so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub still: Option<Stillness>,
     /// How many units calibrated.
     pub units: usize,
 }
@@ -70,6 +75,7 @@ impl Calibration {
             quantiles: quantiles(&scores),
             spread: spread as f32,
             noise: noise.into_iter().map(|share| share as f32).collect(),
+            still: None,
             units: cases.len(),
         }
     }
@@ -87,7 +93,14 @@ impl Calibration {
         let rising = self.quantiles.windows(2).all(|pair| pair[0] <= pair[1]);
         let finite = self.quantiles.iter().all(|q| q.is_finite() && *q >= 0.0);
         let spread = self.spread.is_finite() && self.spread >= 0.0;
-        self.quantiles.len() == LEVELS && rising && finite && spread && shares && self.noise.len() == elements
+        let still = self.still.is_none_or(|still| still.is_sound());
+        self.quantiles.len() == LEVELS
+            && still
+            && rising
+            && finite
+            && spread
+            && shares
+            && self.noise.len() == elements
     }
 }
 

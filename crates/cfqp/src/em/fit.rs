@@ -12,11 +12,12 @@ use super::scales::{Residuals, Scales};
 use super::select::{Rung, Selection, compare, select};
 use super::split::sample;
 use super::store::Store;
-use super::{Monitor, Prior, Resources, Support};
+use super::{Monitor, Prior, Resources, Stillness, Support};
 use crate::config::{FitConfig, Recipe, Sharing};
 use crate::data::Dataset;
 use crate::eval::adjusted_rand_index;
 use crate::models::BaseConfig;
+use crate::query::{NEGLIGIBLE, Question, effects};
 use crate::{Result, stream};
 
 /// A start is another solution where its classes agree less than this with the best one's ...
@@ -28,6 +29,8 @@ const CLOSE: f64 = 0.02;
 const RESIDUALS: usize = 1 << 23;
 /// ... but never those of fewer units than this.
 const FEWEST: usize = 1_000;
+/// Units that tell which elements of an image are still: their elements are many.
+const STILL_UNITS: usize = 256;
 
 /// Fit a model to `data`; where `valid` is given, all of `data` trains, and selection and calibration use `valid`.
 pub fn fit(
@@ -286,7 +289,8 @@ pub(crate) fn finish(
 ) -> Result<Fitted> {
     let cases = cases(context, &mixture);
     let factor = factor(&base, members::counts(context, &base).1);
-    let calibration = Calibration::fit(&cases, context.scaler.y.each(), factor);
+    let mut calibration = Calibration::fit(&cases, context.scaler.y.each(), factor);
+    calibration.still = still(context, &mixture, &calibration);
     let split = context.split;
     report.units = [split.train.len(), split.valid.len(), split.calibration.len()];
     report.delta_hat = delta_hat(context, &mixture);
@@ -353,6 +357,26 @@ fn cases(context: &Context<'_>, mixture: &Mixture) -> Vec<Case> {
         cases
     });
     parts.into_iter().flatten().collect()
+}
+
+/// Whether most elements of images are still, by calibration units under one another's treatments. The paper's recipe,
+/// with its one member, goes without.
+fn still(context: &Context<'_>, mixture: &Mixture, calibration: &Calibration) -> Option<Stillness> {
+    if context.shapes.y.len() < 3 || mixture.members.len() < 2 {
+        return None;
+    }
+    let batcher = context.batcher();
+    let rows = sample(&context.split.calibration, STILL_UNITS);
+    let others: Vec<usize> = (0..rows.len()).map(|i| rows[(i + rows.len() / 2) % rows.len()]).collect();
+    let at_once = batcher.at_once();
+    let parts =
+        context.pool.map(rows.chunks(at_once).zip(others.chunks(at_once)).collect(), |(rows, others)| {
+            let to = batcher.treatments(others);
+            let question =
+                Question { batcher, rows, to: &to, from: None, rho: 1.0, calibration, least: NEGLIGIBLE };
+            effects(mixture, &question, context.device)
+        });
+    Stillness::fit(&parts.concat())
 }
 
 /// The largest class mean of |y - m_k| per element, on calibration units.

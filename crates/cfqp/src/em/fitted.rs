@@ -111,12 +111,22 @@ pub struct Tried {
     pub classes: usize,
     /// Mean -log likelihood of a validation unit.
     pub nll: f64,
-    /// The same under a law with a full scatter matrix, by which K is judged.
+    /// The same under a law with a full scatter matrix.
     pub evidence: f64,
+    /// What every class after the first must bring of it.
+    #[serde(default)]
+    pub price: f64,
     /// Mean squared error on validation units, each under its most probable class.
     pub mse: f64,
     /// Whether it was chosen.
     pub chosen: bool,
+}
+
+impl Tried {
+    /// What K is chosen by: the evidence and the price of its classes; lower is better.
+    pub fn priced(&self) -> f64 {
+        self.evidence + self.price * (self.classes - 1) as f64
+    }
 }
 
 /// One start of EM.

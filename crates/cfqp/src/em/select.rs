@@ -27,11 +27,12 @@ pub(crate) struct Selection {
     pub one_class_suffices: bool,
 }
 
-/// Least gain in nats per outcome element, of which at most so many count, that a further class must bring ...
+/// Held-out likelihood goes on rising slowly with K wherever units differ in ways that are no classes. So every class
+/// after the first has a price, and K is where -log likelihood and prices together are lowest. The price is so many nats
+/// per outcome element, of which at most so many count ...
 const LEAST_GAIN: f64 = 0.06;
 const COUNTED_ELEMENTS: usize = 64;
-/// ... and least share of what each class before it brought. Held-out likelihood goes on rising slowly with K wherever
-/// units differ in ways that are no classes; a class that is there stands out against that.
+/// ... or, if that is more, this share of the most that a single class brought: a class that is there stands out.
 const LEAST_SHARE: f64 = 0.4;
 
 /// Base models worth trying on data of these shapes.
@@ -67,7 +68,12 @@ fn choose(context: &Context<'_>, to_the_top: bool) -> Result<Selection> {
         ladders.push(climb(context, base, to_the_top)?);
     }
     let d = context.scaler.y.each();
-    let picks: Vec<usize> = ladders.iter().map(|rungs| pick(rungs, context.config.classes, d)).collect();
+    let prices: Vec<f64> = ladders.iter().map(|rungs| price(rungs, d)).collect();
+    let picks: Vec<usize> = ladders
+        .iter()
+        .zip(&prices)
+        .map(|(rungs, &price)| pick(rungs, context.config.classes, price))
+        .collect();
     // a base model that needs more classes than another makes up for its own misfit with them: compare at the fewest
     let fewest = (0..ladders.len()).map(|i| ladders[i][picks[i]].classes).min().unwrap_or(1);
     let score = |rungs: &Vec<Rung>| {
@@ -80,7 +86,7 @@ fn choose(context: &Context<'_>, to_the_top: bool) -> Result<Selection> {
     let chosen = picks[best];
     let one = &ladders[best][0];
     let top = &ladders[best][chosen];
-    let one_class_suffices = top.classes == 1 || !worth(one, one, top, d);
+    let one_class_suffices = top.classes == 1 || !worth(one, top, prices[best]);
     let mut tried = Vec::new();
     for (i, rungs) in ladders.iter().enumerate() {
         tried.extend(rungs.iter().enumerate().map(|(j, rung)| Tried {
@@ -88,6 +94,7 @@ fn choose(context: &Context<'_>, to_the_top: bool) -> Result<Selection> {
             classes: rung.classes,
             nll: rung.attempts[0].score(),
             evidence: mean(rung.evidence()),
+            price: prices[i],
             mse: rung.attempts[0].course.mse,
             chosen: (i, j) == (best, chosen),
         }));
@@ -118,7 +125,7 @@ fn climb(context: &Context<'_>, base: BaseConfig, to_the_top: bool) -> Result<Ve
             for classes in 2..=most {
                 rungs.push(rung(classes)?);
                 let last = rungs.len() - 1;
-                if worth(&rungs[0], &rungs[best], &rungs[last], d) {
+                if worth(&rungs[best], &rungs[last], price(&rungs, d)) {
                     best = last;
                 } else if !to_the_top && last - best >= 2 {
                     break;
@@ -130,24 +137,30 @@ fn climb(context: &Context<'_>, base: BaseConfig, to_the_top: bool) -> Result<Ve
 }
 
 /// The rung asked for, or the lowest from which it is not worth climbing on.
-fn pick(rungs: &[Rung], asked: Classes, elements: usize) -> usize {
+fn pick(rungs: &[Rung], asked: Classes, price: f64) -> usize {
     if asked != Classes::Auto {
         return rungs.len() - 1;
     }
-    let beaten = |i: usize| rungs[i + 1..].iter().any(|high| worth(&rungs[0], &rungs[i], high, elements));
+    let beaten = |i: usize| rungs[i + 1..].iter().any(|high| worth(&rungs[i], high, price));
     (0..rungs.len()).find(|&i| !beaten(i)).unwrap_or(0)
 }
 
-/// Whether the classes that `high` has on top of `low` are worth having; `one` has a single class.
-fn worth(one: &Rung, low: &Rung, high: &Rung, elements: usize) -> bool {
-    let least = price(mean(one.evidence()) - mean(low.evidence()), low.classes, elements);
-    clearly_better(high.evidence(), low.evidence(), least * (high.classes - low.classes) as f64)
+/// Whether the classes that `high` has on top of `low` are worth their price.
+fn worth(low: &Rung, high: &Rung, price: f64) -> bool {
+    clearly_better(high.evidence(), low.evidence(), price * (high.classes - low.classes) as f64)
 }
 
-/// What one more class than `classes` must bring, where those brought `gain` over one.
-fn price(gain: f64, classes: usize, elements: usize) -> f64 {
-    let each = gain / (classes - 1).max(1) as f64;
-    (LEAST_GAIN * elements.min(COUNTED_ELEMENTS) as f64).max(LEAST_SHARE * each)
+/// What a class must bring, by what the classes of a ladder brought.
+fn price(rungs: &[Rung], elements: usize) -> f64 {
+    let steps: Vec<(usize, f64)> = rungs.iter().map(|rung| (rung.classes, mean(rung.evidence()))).collect();
+    price_of(&steps, elements)
+}
+
+/// The same by the evidence for each number of classes.
+fn price_of(steps: &[(usize, f64)], elements: usize) -> f64 {
+    let gains = steps.windows(2).map(|step| (step[0].1 - step[1].1) / (step[1].0 - step[0].0) as f64);
+    let least = LEAST_GAIN * elements.min(COUNTED_ELEMENTS) as f64;
+    gains.fold(least, |price, gain| price.max(LEAST_SHARE * gain))
 }
 
 /// Whether -log likelihoods `a` of held-out units are below `b` by more than chance and by at least `least`.
@@ -161,6 +174,25 @@ fn clearly_better(a: &[f64], b: &[f64], least: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn with_prices_the_lowest_is_where_classes_stop_to_stand_out() {
+        let lowest = |evidence: &[f64], elements: usize| {
+            let steps: Vec<(usize, f64)> = (1..).zip(evidence.iter().copied()).collect();
+            let price = price_of(&steps, elements);
+            let priced = |(classes, evidence): &(usize, f64)| evidence + price * (classes - 1) as f64;
+            steps.iter().min_by(|a, b| priced(a).total_cmp(&priced(b))).map(|step| step.0)
+        };
+        assert_eq!(lowest(&[50.0, 40.0, 32.0, 31.5, 31.6], 20), Some(3));
+        assert_eq!(lowest(&[50.0, 49.0, 48.5, 48.4], 20), Some(1), "less than 0.06 nats an element");
+        assert_eq!(lowest(&[50.0, 27.0, 19.0, 17.0, 14.0], 20), Some(2), "what is left are no classes");
+        assert_eq!(
+            lowest(&[800.0, 400.0, 200.0, 0.0, -400.0, -1000.0, -1010.0], 2352),
+            Some(6),
+            "a long way"
+        );
+        assert_eq!(price_of(&[(1, 50.0), (6, 0.0)], 20), 4.0, "ten a class");
+    }
 
     #[test]
     fn a_gain_must_be_sure_and_large_enough() {

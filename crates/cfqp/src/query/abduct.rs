@@ -28,6 +28,14 @@ impl ClassAnswer {
         Self { mean: zeros(), model: zeros(), noise: zeros(), transport: zeros() }
     }
 
+    /// Element `i`, which goes so far, stays where it was with probability `stays`.
+    fn hold(&mut self, i: usize, moved: f32, stays: f32, calibration: &Calibration) {
+        let goes = 1.0 - stays;
+        self.mean[i] -= stays * moved;
+        self.model[i] = goes * self.model[i] + stays * goes * moved.powi(2) / calibration.spread;
+        self.transport[i] *= goes;
+    }
+
     /// The same answers at their places among `n` units, zero elsewhere.
     fn among(self, n: usize, places: &[usize], each: usize) -> Self {
         let put = |values: Vec<f32>| {
@@ -151,6 +159,26 @@ pub(crate) fn abduct(mixture: &Mixture, question: &Question<'_>, device: &Device
     Abducted { classes: answers.collect(), posterior }
 }
 
+/// How far every element that was seen would go from there, as the most probable class of each unit says.
+pub(crate) fn effects(mixture: &Mixture, question: &Question<'_>, device: &Device) -> Vec<f32> {
+    let (batcher, d, classes) = (&question.batcher, question.batcher.scaler.y.each(), mixture.classes());
+    let abducted = abduct(mixture, question, device);
+    let y = batcher.outcomes(question.rows);
+    let mut out = Vec::with_capacity(y.len());
+    for (i, &row) in question.rows.iter().enumerate() {
+        let answer = &abducted.classes[likeliest(&abducted.posterior[i * classes..][..classes])];
+        let mask = batcher.data.y().mask_row(row);
+        let seen = (0..d).filter(|&j| mask.is_none_or(|mask| mask[j])).map(|j| i * d + j);
+        out.extend(seen.map(|at| answer.mean[at] - y[at]));
+    }
+    out
+}
+
+/// The most probable class.
+pub(crate) fn likeliest(posterior: &[f32]) -> usize {
+    (0..posterior.len()).max_by(|&a, &b| posterior[a].total_cmp(&posterior[b])).unwrap_or(0)
+}
+
 /// P(class | x, t, y), `[n, classes]`.
 fn posterior(
     mixture: &Mixture,
@@ -194,6 +222,14 @@ struct Factual<'a> {
     members: &'a [Vec<f32>],
 }
 
+impl Factual<'_> {
+    /// The answer for element `i`, were its treatment what it was.
+    fn unmoved(&self, i: usize) -> f32 {
+        let mean = self.members.iter().map(|m| m[i]).sum::<f32>() / self.members.len() as f32;
+        mean + self.kept[i] * (self.y[i] - mean)
+    }
+}
+
 /// What class k answers.
 ///
 /// A factual residual r = y - m(t) is noise e, of variance a s(t)^2, and the model's own error b(t), of variance v, which
@@ -204,7 +240,7 @@ struct Factual<'a> {
 /// answer = m(t') + c r,   c = rho (a s(t) s(t') + cov(b(t), b(t'))) / (a s(t)^2 + v)
 /// ```
 ///
-/// At t' = t and rho = 1 this is y itself.
+/// At t' = t and rho = 1 this is y itself, and so it is for an element that is [still](crate::Stillness).
 fn class_answer(
     mixture: &Mixture,
     question: &Question<'_>,
@@ -251,12 +287,20 @@ fn class_answer(
         to.log_variance.iter().map(|log_variance| log_variance.exp()).collect()
     };
     let all = 0..carried.len();
-    ClassAnswer {
+    let mut answer = ClassAnswer {
         mean,
         model,
         noise: all.clone().map(fresh).collect(),
         transport: all.map(transport).collect(),
+    };
+    if let Some(still) = question.calibration.still {
+        for (i, kept) in factual.kept.iter().enumerate() {
+            let moved = answer.mean[i] - if from.is_some() { 0.0 } else { factual.unmoved(i) };
+            // what an element showed speaks for it only as far as its noise is the same
+            answer.hold(i, moved, kept * (1.0 - still.responds(moved)), question.calibration);
+        }
     }
+    answer
 }
 
 /// Members' means and log s_k^2 under some treatments.

@@ -23,6 +23,7 @@ mod report;
 mod tabulate;
 mod told;
 
+pub(crate) use abduct::{NEGLIGIBLE, Question, effects};
 pub use answer::{Answers, Ask, Diagnosis};
 pub use average::{AverageEffect, Averages};
 pub use judge::{Grade, Verdict};
@@ -38,7 +39,37 @@ pub(crate) use told::Answering;
 mod tests {
     use crate::em::Mixture;
     use crate::sim::Oscillator;
-    use crate::{Ask, Base, Classes, FitConfig, Resources, Sharing, Units, fit};
+    use crate::{Ask, Base, Classes, FitConfig, Fitted, Resources, Sharing, Stillness, Units, fit};
+
+    #[test]
+    fn elements_taken_to_be_still_keep_what_they_showed_where_their_noise_is_kept() {
+        let world = Oscillator::default().simulate(200, 1).unwrap();
+        let config = FitConfig { classes: Classes::Given(3), base: Base::Linear, ..FitConfig::default() };
+        let free = fit(&world.data, None, &config, &Resources::default(), &()).unwrap();
+        assert_eq!(free.header.calibration.still, None, "series are not looked at");
+        let held = |share: f64| {
+            let mut fitted = free.clone();
+            fitted.header.calibration.still = Some(Stillness::example(share, 0.01, 1.0));
+            fitted
+        };
+        let t = Units::new("t", vec![1], vec![0.6]).unwrap();
+        let answers = |fitted: &Fitted, rho: f32| {
+            let ask = Ask { rho, ..Ask::default() };
+            fitted.query(&world.data, &t, &ask).unwrap()
+        };
+        let gap = |a: &Units, b: &Units| -> f32 {
+            let gaps = a.values().iter().zip(b.values()).map(|(a, b)| (a - b).powi(2));
+            gaps.sum::<f32>() / a.values().len() as f32
+        };
+        assert_eq!(answers(&held(0.9), 0.0).point, answers(&free, 0.0).point);
+        let y = world.data.y();
+        let moved: Vec<f32> = [0.0, 0.9, 1.0].map(|share| gap(&answers(&held(share), 1.0).point, y)).to_vec();
+        assert!((moved[0] - gap(&answers(&free, 1.0).point, y)).abs() < 1e-6 * moved[0], "{moved:?}");
+        assert!(moved[1] < moved[0] && moved[2] < 1e-10, "{moved:?}");
+        let from = Units::new("t", vec![1], vec![0.3]).unwrap();
+        let effect = held(1.0).effect(&world.data, &from, &t, &Ask::default()).unwrap();
+        assert!(effect.point.values().iter().all(|v| v.abs() < 1e-6));
+    }
 
     #[test]
     fn classes_in_another_order_give_the_same_answers() {

@@ -1,6 +1,6 @@
 //! Answers of one class per unit, rather than of the mixture: the class that a unit is told, or its most probable.
 
-use super::abduct::{Question, abduct};
+use super::abduct::{Question, abduct, likeliest};
 use crate::data::{Batcher, Dataset, Units};
 use crate::em::{Fitted, Pool};
 use crate::{Error, Result};
@@ -47,10 +47,6 @@ impl Fitted {
         });
         Units::new("answer", shapes.y.clone(), parts.concat())
     }
-}
-
-fn likeliest(posterior: &[f32]) -> usize {
-    (0..posterior.len()).max_by(|&a, &b| posterior[a].total_cmp(&posterior[b])).unwrap_or(0)
 }
 
 fn check_classes(answering: Answering<'_>, units: usize, classes: usize) -> Result<()> {

@@ -49,7 +49,7 @@ pub fn error_chart(
     let held_out = ladder.and_then(|ladder| {
         let own = ladder.of_chosen_base();
         let chosen = own.iter().position(|tried| tried.chosen)?;
-        let points = own.iter().map(|tried| (tried.classes as f64, tried.evidence)).collect();
+        let points = own.iter().map(|tried| (tried.classes as f64, tried.priced())).collect();
         Some((Line { name: "held-out units".to_owned(), points }, chosen))
     });
     (!lines.is_empty()).then(|| Chart { title: title.to_owned(), x, lines, held_out })

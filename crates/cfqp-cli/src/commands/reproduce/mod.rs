@@ -302,7 +302,7 @@ impl Bench<'_> {
         let folder = self.args.out.join(results.experiment.name());
         std::fs::create_dir_all(&folder).map_err(|error| Failure::io(&folder, error))?;
         let mut grids = tables::grids(results.experiment, &results.outcomes);
-        grids.extend(ladder_grid(&results.ladders));
+        grids.extend(ladder_grids(&results.ladders));
         write_text(&folder.join("results.json"), &pretty(results)?)?;
         write_text(&folder.join("table.md"), &grids.iter().map(Grid::markdown).collect::<String>())?;
         write_text(&folder.join("table.tex"), &grids.iter().map(Grid::latex).collect::<String>())?;
@@ -353,23 +353,35 @@ fn effects(test: &cfqp::sim::Simulated) -> Result<Effects> {
     })
 }
 
-/// Held-out evidence for each number of classes, a row per data set; lower is better.
-fn ladder_grid(ladders: &[Ladder]) -> Option<Grid> {
-    let most = ladders.iter().flat_map(|ladder| &ladder.tried).map(|tried| tried.classes).max()?;
-    let mut rows = vec![vec!["data".to_owned()]];
-    rows[0].extend((1..=most).map(|k| format!("K = {k}")));
-    rows[0].push("chosen".to_owned());
-    for ladder in ladders {
-        let own = ladder.of_chosen_base();
-        let cell = |k: usize| {
-            let at = own.iter().find(|tried| tried.classes == k);
-            at.map_or_else(|| "–".to_owned(), |tried| format!("{:.2}", tried.evidence))
-        };
-        let mut row = vec![format!("{}, seed {}", ladder.data, ladder.seed)];
-        row.extend((1..=most).map(cell));
-        let chosen = own.iter().find(|tried| tried.chosen);
-        row.push(chosen.map_or_else(|| "–".to_owned(), |tried| tried.classes.to_string()));
-        rows.push(row);
-    }
-    Some(Grid::new("-log likelihood of a held-out unit, and the K that it gives", rows))
+/// What held-out units say of each number of classes, a row per data set, as it is and with the price of classes; lower
+/// is better.
+fn ladder_grids(ladders: &[Ladder]) -> Vec<Grid> {
+    let Some(most) = ladders.iter().flat_map(|ladder| &ladder.tried).map(|tried| tried.classes).max() else {
+        return Vec::new();
+    };
+    let grid = |title: &str, value: fn(&Tried) -> f64| {
+        let mut rows = vec![vec!["data".to_owned()]];
+        rows[0].extend((1..=most).map(|k| format!("K = {k}")));
+        rows[0].push("chosen".to_owned());
+        for ladder in ladders {
+            let own = ladder.of_chosen_base();
+            let cell = |k: usize| {
+                let at = own.iter().find(|tried| tried.classes == k);
+                at.map_or_else(|| "–".to_owned(), |tried| format!("{:.2}", value(tried)))
+            };
+            let mut row = vec![format!("{}, seed {}", ladder.data, ladder.seed)];
+            row.extend((1..=most).map(cell));
+            let chosen = own.iter().find(|tried| tried.chosen);
+            row.push(chosen.map_or_else(|| "–".to_owned(), |tried| tried.classes.to_string()));
+            rows.push(row);
+        }
+        Grid::new(title, rows)
+    };
+    vec![
+        grid("-log likelihood of a held-out unit", |tried| tried.evidence),
+        grid(
+            "-log likelihood of a held-out unit and the price of its classes, which K minimises",
+            Tried::priced,
+        ),
+    ]
 }
