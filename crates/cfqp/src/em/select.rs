@@ -68,25 +68,19 @@ fn choose(context: &Context<'_>, to_the_top: bool) -> Result<Selection> {
         ladders.push(climb(context, base, to_the_top)?);
     }
     let d = context.scaler.y.each();
-    let prices: Vec<f64> = ladders.iter().map(|rungs| price(rungs, d)).collect();
-    let picks: Vec<usize> = ladders
-        .iter()
-        .zip(&prices)
-        .map(|(rungs, &price)| pick(rungs, context.config.classes, price))
-        .collect();
-    // a base model that needs more classes than another makes up for its own misfit with them: compare at the fewest
-    let fewest = (0..ladders.len()).map(|i| ladders[i][picks[i]].classes).min().unwrap_or(1);
-    let score = |rungs: &Vec<Rung>| {
-        let rung = rungs.iter().find(|rung| rung.classes == fewest).or(rungs.last());
-        rung.map_or(f64::INFINITY, |rung| rung.attempts[0].score())
+    let price = ladders.iter().map(|rungs| price(rungs, d)).fold(0.0, f64::max);
+    let picks: Vec<usize> = ladders.iter().map(|rungs| pick(rungs, context.config.classes, price)).collect();
+    // a base model that needs more classes than another makes up for its own misfit with them, and pays for it
+    let score = |i: usize| {
+        let rung = &ladders[i][picks[i]];
+        rung.attempts[0].score() + price * (rung.classes - 1) as f64
     };
-    let best = (0..ladders.len())
-        .min_by(|&a, &b| score(&ladders[a]).total_cmp(&score(&ladders[b])))
-        .expect("there are base models");
+    let best =
+        (0..ladders.len()).min_by(|&a, &b| score(a).total_cmp(&score(b))).expect("there are base models");
     let chosen = picks[best];
     let one = &ladders[best][0];
     let top = &ladders[best][chosen];
-    let one_class_suffices = top.classes == 1 || !worth(one, top, prices[best]);
+    let one_class_suffices = top.classes == 1 || !worth(one, top, price);
     let mut tried = Vec::new();
     for (i, rungs) in ladders.iter().enumerate() {
         tried.extend(rungs.iter().enumerate().map(|(j, rung)| Tried {
@@ -94,7 +88,7 @@ fn choose(context: &Context<'_>, to_the_top: bool) -> Result<Selection> {
             classes: rung.classes,
             nll: rung.attempts[0].score(),
             evidence: mean(rung.evidence()),
-            price: prices[i],
+            price,
             mse: rung.attempts[0].course.mse,
             chosen: (i, j) == (best, chosen),
         }));
