@@ -14,12 +14,14 @@ pub struct Tally {
     left: Vec<(String, Method)>,
     /// Data, method, seconds.
     finished: Vec<(String, Method, f64)>,
+    /// Some had been finished before, so that others may have been.
+    recalled: bool,
 }
 
 impl Tally {
     /// `planned` are the runs, each by its data and its method.
     pub fn new(planned: impl IntoIterator<Item = (String, Method)>) -> Self {
-        Self { left: planned.into_iter().collect(), finished: Vec::new() }
+        Self { left: planned.into_iter().collect(), finished: Vec::new(), recalled: false }
     }
 
     fn finish(&mut self, data: &str, method: Method, seconds: f64) {
@@ -50,7 +52,9 @@ impl Tally {
     pub fn told(&self) -> String {
         let (done, left) = (self.finished.len(), self.left.len());
         let time = match self.seconds_left() {
-            Some(seconds) if left > 0 && done > 0 => format!(", about {}", span(seconds)),
+            Some(seconds) if left > 0 && done > 0 => {
+                format!(", {} {}", if self.recalled { "at most" } else { "about" }, span(seconds))
+            }
             _ => String::new(),
         };
         format!("{done} of {} runs done, {left} left{time}", done + left)
@@ -120,6 +124,7 @@ impl Watch for Watching<'_> {
         let seconds = run.scores.as_ref().map_or(0.0, |scores| scores.fit_seconds + scores.query_seconds);
         let Ok(mut tally) = self.tally.lock() else { return };
         tally.finish(&self.data, run.method, seconds);
+        tally.recalled |= recalled;
         if self.show.quiet {
             return;
         }
@@ -147,6 +152,8 @@ mod tests {
         tally.finish("a", Method::Cfqp, 8990.0);
         // as long as the same method elsewhere
         assert_eq!(tally.told(), "2 of 4 runs done, 2 left, about 2.5 h");
+        tally.recalled = true;
+        assert_eq!(tally.told(), "2 of 4 runs done, 2 left, at most 2.5 h");
         tally.finish("b", Method::Sc, 10.0);
         tally.finish("b", Method::Cfqp, 1.0);
         assert_eq!(tally.told(), "4 of 4 runs done, 0 left");
