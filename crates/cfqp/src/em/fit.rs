@@ -291,6 +291,13 @@ pub(crate) fn finish(
     let factor = factor(&base, members::counts(context, &base).1);
     let mut calibration = Calibration::fit(&cases, context.scaler.y.each(), factor);
     calibration.still = still(context, &mixture, &calibration);
+    report.notes.extend(calibration.still.map(|still| {
+        format!(
+            "{:.0}% of the elements of an outcome do not respond to the treatment: where the noise is kept, \
+             they keep what they showed",
+            100.0 * still.share()
+        )
+    }));
     let split = context.split;
     report.units = [split.train.len(), split.valid.len(), split.calibration.len()];
     report.delta_hat = delta_hat(context, &mixture);

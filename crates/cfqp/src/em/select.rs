@@ -35,6 +35,9 @@ const COUNTED_ELEMENTS: usize = 64;
 /// ... or, if that is more, this share of the most that a single class brought: a class that is there stands out.
 const LEAST_SHARE: f64 = 0.4;
 
+/// So many numbers of classes in a row that are not worth it end the climb: some classes pay only together with the next.
+const PATIENCE: usize = 3;
+
 /// Base models worth trying on data of these shapes.
 pub(super) fn candidates(context: &Context<'_>) -> Vec<BaseConfig> {
     let config = context.config;
@@ -121,7 +124,7 @@ fn climb(context: &Context<'_>, base: BaseConfig, to_the_top: bool) -> Result<Ve
                 let last = rungs.len() - 1;
                 if worth(&rungs[best], &rungs[last], price(&rungs, d)) {
                     best = last;
-                } else if !to_the_top && last - best >= 2 {
+                } else if !to_the_top && last - best >= PATIENCE {
                     break;
                 }
             }

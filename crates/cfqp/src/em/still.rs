@@ -67,7 +67,12 @@ impl Stillness {
         found.laws.sort_by(|a, b| a.variance.total_cmp(&b.variance));
         let [_, wider, widest] = found.laws;
         let apart = widest.variance > APART * wider.variance;
-        (apart && 1.0 - widest.share > MOST).then_some(found)
+        (apart && found.share() > MOST).then_some(found)
+    }
+
+    /// The share of elements that do not respond.
+    pub fn share(&self) -> f64 {
+        1.0 - self.laws[2].share
     }
 
     /// P(responds | e)

@@ -82,7 +82,10 @@ where
     D::ErrorType: 'static,
 {
     let points = || chart.lines.iter().flat_map(|line| &line.points);
-    let (left, right) = ends(points().map(|p| p.0));
+    let held_out = chart.held_out.iter().flat_map(|(line, _)| &line.points);
+    let (left, right) = ends(points().chain(held_out).map(|p| p.0));
+    let both = chart.lines.iter().chain(chart.held_out.as_ref().map(|(line, _)| line));
+    let ticks = both.map(|line| line.points.len()).max().unwrap_or(2);
     let (low, high) = ends(points().map(|p| p.1));
     let low = (0.7 * low).max(1e-9);
     area.fill(&WHITE)?;
@@ -92,7 +95,8 @@ where
     let mut builder = ChartBuilder::on(&above);
     builder.margin(14).x_label_area_size(44).y_label_area_size(76);
     builder.caption(&chart.title, text(18, INK));
-    let panel = Panel { x: chart.x, y: "counterfactual error", lines: &chart.lines, from: 0, ring: None };
+    let panel =
+        Panel { x: chart.x, y: "counterfactual error", lines: &chart.lines, ticks, from: 0, ring: None };
     panel.draw(&mut builder, left..right, (low..1.4 * high.max(2.0 * low)).log_scale())?;
     if let Some((line, chosen)) = &chart.held_out {
         let (low, high) = ends(line.points.iter().map(|p| p.1));
@@ -101,7 +105,8 @@ where
         builder.margin(14).x_label_area_size(44).y_label_area_size(76);
         let from = chart.lines.len();
         let lines = std::slice::from_ref(line);
-        let panel = Panel { x: chart.x, y: "-log likelihood", lines, from, ring: Some(line.points[*chosen]) };
+        let ring = Some(line.points[*chosen]);
+        let panel = Panel { x: chart.x, y: "nats with prices", lines, ticks, from, ring };
         panel.draw(&mut builder, left..right, low - room..high + room)?;
     }
     let names = chart.lines.iter().chain(chart.held_out.as_ref().map(|(line, _)| line));
@@ -119,6 +124,8 @@ struct Panel<'a> {
     x: &'static str,
     y: &'static str,
     lines: &'a [Line],
+    /// How many numbers stand on the x axis.
+    ticks: usize,
     /// Where their colours begin.
     from: usize,
     /// A point to be ringed.
@@ -147,7 +154,7 @@ impl Panel<'_> {
         plane
             .configure_mesh()
             .x_desc(self.x)
-            .x_labels(self.lines.iter().map(|line| line.points.len()).max().unwrap_or(2))
+            .x_labels(self.ticks)
             .y_desc(self.y)
             .light_line_style(WHITE)
             .bold_line_style(GRID)
