@@ -189,7 +189,7 @@ impl Page<'_> {
         };
         let rows: Vec<Vec<String>> = tried.iter().map(row).collect();
         let caption = "How badly each number of classes explains units that were held back, and the price of its classes: lower is \
-                       better, and the ring marks the choice. More classes always explain a little more; the price is what a class \
+                       better, and the ring marks the choice. More classes mostly explain a little more; the price is what a class \
                        that is there brings at least.";
         let drawing = chart.finish("Misfit of held-out units for each number of classes");
         let numbers = table(&["base model", "classes", "misfit", "with prices", ""], &rows);

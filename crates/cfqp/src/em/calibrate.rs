@@ -93,7 +93,7 @@ impl Calibration {
         let rising = self.quantiles.windows(2).all(|pair| pair[0] <= pair[1]);
         let finite = self.quantiles.iter().all(|q| q.is_finite() && *q >= 0.0);
         let spread = self.spread.is_finite() && self.spread >= 0.0;
-        let still = self.still.is_none_or(|still| still.is_sound());
+        let still = self.still.is_none_or(|still| still.is_sound() && self.spread > 0.0);
         self.quantiles.len() == LEVELS
             && still
             && rising

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::abduct::{Abducted, NEGLIGIBLE, Question, abduct};
+use super::abduct::{Abducted, NEGLIGIBLE, Question, abduct, likeliest};
 use super::interval::{Part, interval};
 use crate::data::{Batcher, Dataset, Units};
 use crate::em::{Fitted, Pool, normal_half_width};
@@ -195,7 +195,7 @@ impl Fitted {
         let disagree = self.disagreements(batch, question);
         for (i, &row) in question.rows.iter().enumerate() {
             let posterior = &batch.posterior[i * classes..][..classes];
-            let class = (0..classes).max_by(|&a, &b| posterior[a].total_cmp(&posterior[b])).unwrap_or(0);
+            let class = likeliest(posterior);
             let terms = posterior.iter().filter(|p| **p > 0.0).map(|p| -p * p.ln());
             let entropy = if classes > 1 { terms.sum::<f32>() / (classes as f32).ln() } else { 0.0 };
             let place = self.support.place(&question.batcher, row);

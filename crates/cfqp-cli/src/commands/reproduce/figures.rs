@@ -82,10 +82,9 @@ where
     D::ErrorType: 'static,
 {
     let points = || chart.lines.iter().flat_map(|line| &line.points);
-    let held_out = chart.held_out.iter().flat_map(|(line, _)| &line.points);
-    let (left, right) = ends(points().chain(held_out).map(|p| p.0));
-    let both = chart.lines.iter().chain(chart.held_out.as_ref().map(|(line, _)| line));
-    let ticks = both.map(|line| line.points.len()).max().unwrap_or(2);
+    let all = || chart.lines.iter().chain(chart.held_out.as_ref().map(|(line, _)| line));
+    let (left, right) = ends(all().flat_map(|line| &line.points).map(|p| p.0));
+    let ticks = all().map(|line| line.points.len()).max().unwrap_or(2);
     let (low, high) = ends(points().map(|p| p.1));
     let low = (0.7 * low).max(1e-9);
     area.fill(&WHITE)?;
@@ -109,8 +108,7 @@ where
         let panel = Panel { x: chart.x, y: "nats with prices", lines, ticks, from, ring };
         panel.draw(&mut builder, left..right, low - room..high + room)?;
     }
-    let names = chart.lines.iter().chain(chart.held_out.as_ref().map(|(line, _)| line));
-    for (i, line) in names.enumerate() {
+    for (i, line) in all().enumerate() {
         let (y, colour) = (60 + 22 * i as i32, Palette99::pick(i).to_rgba());
         key.draw(&PathElement::new(vec![(0, y), (18, y)], colour.stroke_width(2)))?;
         key.draw(&Text::new(line.name.clone(), (26, y - 7), text(14, INK)))?;

@@ -268,8 +268,9 @@ impl Bench<'_> {
     fn ladder(&self, cell: &Cell, most: usize, data: &Dataset) -> Result<Ladder> {
         let path = self.ladder_path(cell, most, "json");
         let resources = self.resources(cell);
-        let kept = std::fs::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        let ladder = match kept {
+        let kept = std::fs::read(&path).ok().and_then(|bytes| serde_json::from_slice::<Ladder>(&bytes).ok());
+        // one that was kept before classes had a price would be shown without it
+        let ladder = match kept.filter(|ladder| ladder.tried.iter().all(|tried| tried.price > 0.0)) {
             Some(ladder) => ladder,
             None => self.climb(cell, most, data, &resources, &path)?,
         };
