@@ -1,4 +1,4 @@
-//! What stands on the command line.
+//! The command line, and parsers of its values.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser};
@@ -8,7 +8,7 @@ use crate::commands::Command;
 
 const EXAMPLES: &str = "\
 Examples:
-  cfqp demo                                  see it at work, in under a minute
+  cfqp demo                                  a complete example, in under a minute
   cfqp check patients.csv --x age,sex --t dose --y outcome
   cfqp fit patients.csv --x age,sex --t dose --y outcome --out model.cfqp
   cfqp diagnose model.cfqp patients.csv      can I trust it?
@@ -16,35 +16,35 @@ Examples:
   cfqp query model.cfqp patients.csv --treatment 0.8 --out answers.parquet
   cfqp report model.cfqp patients.csv --out report.html
 
-Exit codes: 0 done, 1 a check failed, 2 error, 130 interrupted.";
+Exit codes: 0 success, 1 a check failed, 2 error, 130 interrupted.";
 
-/// Counterfactual queries under hidden response classes: this unit had x, got t, showed y; what would it have
-/// shown under another t?
+/// Counterfactual queries under hidden response classes: a unit with covariates x got treatment t and showed outcome
+/// y; what would its outcome have been under another treatment?
 #[derive(Debug, Parser)]
 #[command(name = "cfqp", version, after_help = EXAMPLES, max_term_width = 100, arg_required_else_help = true)]
-pub struct Cli {
+pub(crate) struct Cli {
     #[command(subcommand)]
     pub command: Command,
     #[command(flatten)]
-    pub show: Show,
+    pub output: OutputArgs,
 }
 
-/// What is shown.
+/// What is printed.
 #[derive(Args, Clone, Copy, Debug)]
-pub struct Show {
+pub struct OutputArgs {
     /// Print one JSON object instead of text
     #[arg(long, global = true, display_order = 900)]
     pub json: bool,
-    /// Show no progress and no text, only errors
+    /// Print errors only
     #[arg(short, long, global = true, display_order = 901)]
     pub quiet: bool,
-    /// Show every stage and epoch as a line
+    /// Print a line for every stage and epoch
     #[arg(short, long, global = true, display_order = 902, conflicts_with = "quiet")]
     pub verbose: bool,
 }
 
-/// One of `names`, which are a library type's own with `-` for `_`.
-pub fn choice<T>(names: &'static [&'static str]) -> impl TypedValueParser<Value = T>
+/// Parses one of `names`, which are the serialised names of a library type with `-` for `_`.
+pub fn parse_choice<T>(names: &'static [&'static str]) -> impl TypedValueParser<Value = T>
 where
     T: DeserializeOwned + Clone + Send + Sync + 'static,
 {
@@ -52,19 +52,19 @@ where
         .try_map(|name| serde_json::from_value(serde_json::Value::String(name.replace('-', "_"))))
 }
 
-/// A whole number from 1 to `most`.
-pub fn up_to(most: usize) -> impl Fn(&str) -> Result<usize, String> + Clone {
+/// Parses an integer from 1 to `max`.
+pub fn parse_count(max: usize) -> impl Fn(&str) -> Result<usize, String> + Clone {
     move |text| match text.trim().parse() {
-        Ok(number) if (1..=most).contains(&number) => Ok(number),
-        _ => Err(format!("give a number from 1 to {most}")),
+        Ok(number) if (1..=max).contains(&number) => Ok(number),
+        _ => Err(format!("expected an integer from 1 to {max}")),
     }
 }
 
-/// A number that is neither infinite nor NaN.
-pub fn finite(text: &str) -> Result<f32, String> {
+/// Parses a number that is neither infinite nor NaN.
+pub fn parse_finite(text: &str) -> Result<f32, String> {
     match text.trim().parse::<f32>() {
         Ok(value) if value.is_finite() => Ok(value),
-        _ => Err("it is not a number".to_owned()),
+        _ => Err("expected a finite number".to_owned()),
     }
 }
 
@@ -74,7 +74,16 @@ mod tests {
     use clap::CommandFactory as _;
 
     #[test]
-    fn the_command_line_is_sound() {
+    fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn counts_and_numbers_are_checked() {
+        let parse = parse_count(10);
+        assert_eq!(parse(" 10 "), Ok(10));
+        assert!(["0", "11", "-1", "x", ""].iter().all(|text| parse(text).is_err()));
+        assert_eq!(parse_finite("-0.5"), Ok(-0.5));
+        assert!(["nan", "inf", "1e99", "one"].iter().all(|text| parse_finite(text).is_err()));
     }
 }

@@ -1,67 +1,71 @@
-//! What the columns of a table are, on the command line.
+//! The columns of a table as command-line flags.
 
 use clap::Args;
 
-use cfqp::{TableSpec, TreatedAt};
+use cfqp::TableSpec;
+use cfqp::data::table::TreatedAt;
 
-use crate::args::up_to;
+use crate::args::parse_count;
 
-const HEAD: &str = "Columns of a table (CSV, Parquet, Arrow)";
+/// The largest side of a shape.
+const MAX_SIDE: usize = 1 << 24;
 
-/// Which columns are what. COLS are names, ranges x0..x19 or wildcards 'bp_*', comma-separated.
+const HEADING: &str = "Columns of a table (CSV, Parquet, Arrow)";
+
+/// The roles of the columns. COLS are names, ranges x0..x19 or wildcards 'bp_*', comma-separated.
 #[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = HEAD)]
-pub struct TableArgs {
-    /// Covariates; texts become a 0/1 element per category. In a long table: those that do not change
+#[command(next_help_heading = HEADING)]
+pub(crate) struct TableArgs {
+    /// Covariates; text columns become one 0/1 element per category. Long table: covariates that do not change over time
     #[arg(long, value_name = "COLS", value_delimiter = ',')]
     x: Vec<String>,
     /// Treatments
     #[arg(long, value_name = "COLS", value_delimiter = ',')]
     t: Vec<String>,
-    /// Outcomes. In a long table: the series that are outcomes [default: all]
+    /// Outcomes. Long table: the series that are outcomes [default: all]
     #[arg(long, value_name = "COLS", value_delimiter = ',')]
     y: Vec<String>,
-    /// What a unit is called
+    /// The id of the unit
     #[arg(long, value_name = "COL")]
     id: Option<String>,
-    /// Long table, a row per sample: when the sample was taken
+    /// Long table (one row per sample): the time of the sample
     #[arg(long, value_name = "COL")]
     time: Option<String>,
-    /// Long table: what was measured over time
+    /// Long table: the series measured over time
     #[arg(long, value_name = "COLS", value_delimiter = ',')]
     series: Vec<String>,
-    /// Long table: when the treatment was given, a number or a column; samples up to it are x, later ones y
+    /// Long table: the time of the treatment, a number or a column; samples up to it are x, later ones y
     #[arg(long, value_name = "TIME|COL", allow_hyphen_values = true)]
     treated_at: Option<String>,
-    /// Long table: distance of the grid that samples are put on [default: the usual distance of samples]
+    /// Long table: time step of the grid that samples are placed on [default: the most common step]
     #[arg(long, value_name = "TIME")]
     step: Option<f64>,
-    /// Long table: how long before the treatment x begins [default: with the first sample]
+    /// Long table: how long before the treatment x starts [default: at the first sample]
     #[arg(long, value_name = "TIME")]
     before: Option<f64>,
-    /// Long table: how long after the treatment y ends [default: with the last sample]
+    /// Long table: how long after the treatment y ends [default: at the last sample]
     #[arg(long, value_name = "TIME")]
     after: Option<f64>,
-    /// Covariates that are categories though they look like numbers
+    /// Numeric covariates to treat as categories
     #[arg(long, value_name = "COLS", value_delimiter = ',')]
     categorical: Vec<String>,
-    /// Further words for a missing value, beside empty cells, NA, NaN, null and None
+    /// Additional markers of a missing value, besides empty cells, NA, NaN, null and None
     #[arg(long, value_name = "WORDS", value_delimiter = ',', allow_hyphen_values = true)]
     missing: Vec<String>,
-    /// Columns of lists: the shape of x, such as 1,28,28
-    #[arg(long, value_name = "SIDES", value_delimiter = ',', value_parser = up_to(1 << 24))]
+    /// List columns: the shape of x, for example 1,28,28
+    #[arg(long, value_name = "SIDES", value_delimiter = ',', value_parser = parse_count(MAX_SIDE))]
     x_shape: Vec<usize>,
-    /// Columns of lists: the shape of y
-    #[arg(long, value_name = "SIDES", value_delimiter = ',', value_parser = up_to(1 << 24))]
+    /// List columns: the shape of y
+    #[arg(long, value_name = "SIDES", value_delimiter = ',', value_parser = parse_count(MAX_SIDE))]
     y_shape: Vec<usize>,
-    /// CSV: what stands between cells [default: a comma, or a tab in a .tsv file]
+    /// CSV: the field delimiter [default: a comma; a tab for .tsv files]
     #[arg(long, value_name = "CHAR")]
     delimiter: Option<char>,
 }
 
 impl TableArgs {
-    /// `spec` with what the command line says instead.
-    pub fn over(&self, mut spec: TableSpec) -> TableSpec {
+    /// `spec`, overridden by the flags that are given.
+    pub(crate) fn override_spec(&self, mut spec: TableSpec) -> TableSpec {
         let lists = [
             (&mut spec.x, &self.x),
             (&mut spec.t, &self.t),
@@ -78,13 +82,13 @@ impl TableArgs {
                 to.clone_from(from);
             }
         }
-        let moment = |text: &String| match text.trim().parse() {
+        let parse_time = |text: &String| match text.trim().parse() {
             Ok(number) => TreatedAt::Number(number),
             Err(_) => TreatedAt::Column(text.clone()),
         };
         spec.id = self.id.clone().or(spec.id);
         spec.time = self.time.clone().or(spec.time);
-        spec.treated_at = self.treated_at.as_ref().map(moment).or(spec.treated_at);
+        spec.treated_at = self.treated_at.as_ref().map(parse_time).or(spec.treated_at);
         spec.step = self.step.or(spec.step);
         spec.before = self.before.or(spec.before);
         spec.after = self.after.or(spec.after);
@@ -93,37 +97,37 @@ impl TableArgs {
     }
 }
 
-/// The flags that describe a table as `spec` does, for a command that the user can copy.
-pub fn flags(spec: &TableSpec) -> String {
-    let mut words: Vec<String> = Vec::new();
-    let mut flag = |name: &str, value: String| {
+/// The flags that describe a table as `spec` does, for commands that the user can copy.
+pub(crate) fn table_flags(spec: &TableSpec) -> String {
+    let mut flags: Vec<String> = Vec::new();
+    let mut add = |name: &str, value: String| {
         if !value.is_empty() {
             let plain = value.chars().all(|c| c.is_alphanumeric() || "._,-".contains(c));
             let value = if plain { value } else { format!("'{}'", value.replace('\'', r"'\''")) };
-            words.push(format!("--{name} {value}"));
+            flags.push(format!("--{name} {value}"));
         }
     };
     let sides = |shape: &[usize]| shape.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
     let number = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
-    flag("id", spec.id.clone().unwrap_or_default());
-    flag("time", spec.time.clone().unwrap_or_default());
-    flag("series", spec.series.join(","));
-    flag("x", spec.x.join(","));
-    flag("t", spec.t.join(","));
-    flag("y", spec.y.join(","));
-    let moment = match &spec.treated_at {
+    add("id", spec.id.clone().unwrap_or_default());
+    add("time", spec.time.clone().unwrap_or_default());
+    add("series", spec.series.join(","));
+    add("x", spec.x.join(","));
+    add("t", spec.t.join(","));
+    add("y", spec.y.join(","));
+    let treated_at = match &spec.treated_at {
         None => String::new(),
         Some(TreatedAt::Number(number)) => number.to_string(),
         Some(TreatedAt::Column(name)) => name.clone(),
     };
-    flag("treated-at", moment);
-    flag("step", number(spec.step));
-    flag("before", number(spec.before));
-    flag("after", number(spec.after));
-    flag("categorical", spec.categorical.join(","));
-    flag("missing", spec.missing.join(","));
-    flag("x-shape", sides(&spec.x_shape));
-    flag("y-shape", sides(&spec.y_shape));
-    flag("delimiter", spec.delimiter.map_or(String::new(), |c| c.to_string()));
-    words.join(" ")
+    add("treated-at", treated_at);
+    add("step", number(spec.step));
+    add("before", number(spec.before));
+    add("after", number(spec.after));
+    add("categorical", spec.categorical.join(","));
+    add("missing", spec.missing.join(","));
+    add("x-shape", sides(&spec.x_shape));
+    add("y-shape", sides(&spec.y_shape));
+    add("delimiter", spec.delimiter.map_or(String::new(), |c| c.to_string()));
+    flags.join(" ")
 }

@@ -1,4 +1,4 @@
-//! How a failure is told: what is wrong, why, and the way out.
+//! Failures of the program: message, causes, hint and exit code.
 
 use std::error::Error as _;
 use std::fmt::Write as _;
@@ -6,7 +6,12 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Something that ends the program.
+use crate::settings::{name_flags, setting_name};
+
+const ERROR_CODE: u8 = 2;
+const INTERRUPTED_CODE: u8 = 130;
+
+/// An error that ends the program.
 #[derive(Debug)]
 pub struct Failure {
     message: String,
@@ -19,29 +24,29 @@ pub struct Failure {
 pub type Result<T, E = Failure> = std::result::Result<T, E>;
 
 impl Failure {
-    /// An error with a way out.
+    /// An error with a hint on how to fix it.
     pub fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { message: message.into(), causes: Vec::new(), hint: Some(hint.into()), code: 2 }
+        Self { message: message.into(), causes: Vec::new(), hint: Some(hint.into()), code: ERROR_CODE }
     }
 
-    /// Something that cannot happen did.
+    /// A bug in the program.
     pub fn defect(error: &dyn std::fmt::Display) -> Self {
-        Self::new(error.to_string(), "this is a defect of cfqp: please report it")
+        Self::new(error.to_string(), "this is a bug in cfqp: please report it")
     }
 
-    /// The user stopped it.
+    /// An interrupt by the user.
     pub fn interrupted(hint: impl Into<String>) -> Self {
-        Self { code: 130, ..Self::new("interrupted", hint) }
+        Self { code: INTERRUPTED_CODE, ..Self::new("interrupted", hint) }
     }
 
-    /// The system refused something.
+    /// A failed operation on a file.
     pub fn io(path: &Path, source: std::io::Error) -> Self {
         cfqp::Error::Io { path: path.to_owned(), source }.into()
     }
 
-    /// Tell it on stderr.
+    /// Prints the failure to stderr and returns the exit code.
     pub fn report(&self) -> ExitCode {
-        // nothing is left to do where stderr is gone
+        // nothing can be reported if stderr is closed
         let _ = std::io::stderr().write_all(self.text().as_bytes());
         ExitCode::from(self.code)
     }
@@ -60,15 +65,17 @@ impl Failure {
 
 impl From<cfqp::Error> for Failure {
     fn from(error: cfqp::Error) -> Self {
-        let message = error.to_string();
+        let message = match &error {
+            cfqp::Error::Interrupted => {
+                return Self::interrupted("nothing was written: run the command again");
+            }
+            cfqp::Error::Config { field, problem, .. } => format!("{}: {problem}", setting_name(field)),
+            error => error.to_string(),
+        };
         let chain = std::iter::successors(error.source(), |cause| (*cause).source()).map(ToString::to_string);
-        // many a message ends with its cause
+        // some messages already contain their cause
         let causes = chain.filter(|cause| !message.contains(cause)).collect();
-        if matches!(error, cfqp::Error::Interrupted) {
-            return Self::interrupted("nothing was written: run the command again");
-        }
-        let (hint, code) = (error.hint().map(str::to_owned), 2);
-        Self { message, causes, hint, code }
+        Self { message, causes, hint: error.hint().map(name_flags), code: ERROR_CODE }
     }
 }
 
@@ -77,10 +84,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_names_its_cause_once_and_the_way_out() {
+    fn a_failure_prints_its_cause_once_and_its_hint() {
         let gone = Failure::io(Path::new("a.npz"), std::io::ErrorKind::NotFound.into());
-        let told = "error: a.npz: entity not found\nhint: check the path: there is no such file or folder\n";
-        assert_eq!(gone.text(), told);
+        let printed = gone.text();
+        assert!(printed.starts_with("error: a.npz: entity not found\nhint: "), "{printed}");
+        assert_eq!((printed.lines().count(), gone.code), (2, 2));
         assert_eq!(Failure::interrupted("again").code, 130);
+    }
+
+    #[test]
+    fn an_invalid_setting_is_reported_by_its_flag() {
+        let config = cfqp::FitConfig { learning_rate: Some(-1.0), ..cfqp::FitConfig::default() };
+        let printed = Failure::from(config.validate().unwrap_err()).text();
+        assert!(printed.starts_with("error: --learning-rate: -1 "), "{printed}");
     }
 }

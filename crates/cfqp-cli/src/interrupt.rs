@@ -1,22 +1,22 @@
-//! Ctrl-C: once to stop in good order, twice to stop at once.
+//! Ctrl-C: once to stop cleanly, twice to exit immediately.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static STOP: AtomicBool = AtomicBool::new(false);
 
-/// From now on Ctrl-C is a wish that [`stopped`] hears.
+/// Installs a handler for Ctrl-C that makes [`stopped`] return true.
 pub fn listen() {
-    let heard = || {
+    let handle = || {
         if STOP.swap(true, Ordering::Relaxed) {
             std::process::exit(130);
         }
-        eprintln!("\nstopping; press Ctrl-C again to stop at once");
+        eprintln!("\nstopping; press Ctrl-C again to exit immediately");
     };
-    // where no handler can be set, Ctrl-C ends the program as it always does
-    let _ = ctrlc::set_handler(heard);
+    // without a handler, Ctrl-C ends the program as usual
+    let _ = ctrlc::set_handler(handle);
 }
 
-/// Whether the user asked to stop.
+/// Whether the user has pressed Ctrl-C.
 pub fn stopped() -> bool {
     STOP.load(Ordering::Relaxed)
 }

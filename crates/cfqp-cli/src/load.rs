@@ -1,17 +1,19 @@
-//! Data of a command: arrays, a table, or a study that names one.
+//! Input data: arrays, a table, or a study file that names one.
 
 use std::path::{Path, PathBuf};
 
-use cfqp::{Counts, Dataset, FitConfig, Fitted, Format, Layout, Study, Table, TableSpec};
+use cfqp::data::UnitData;
+use cfqp::data::table::{FileFormat, TableSummary};
+use cfqp::{Dataset, FitConfig, Layout, Model, Study, Table, TableSpec};
 
-use crate::args::Show;
-use crate::columns::{TableArgs, flags};
+use crate::args::OutputArgs;
+use crate::columns::{TableArgs, table_flags};
 use crate::error::{Failure, Result};
-use crate::table::{count, counted, plain, shell};
+use crate::format::{count_dropped, format_count, format_number, pluralise, shell_quote};
 
-/// Where data are and what they are.
+/// The data of a fit, and its settings.
 #[derive(Clone, Debug)]
-pub struct Input {
+pub(crate) struct Input {
     pub data: PathBuf,
     pub valid: Option<PathBuf>,
     pub out: Option<PathBuf>,
@@ -19,71 +21,85 @@ pub struct Input {
     pub config: FitConfig,
 }
 
-/// FILE as a study, or as data; what the command line says goes before what the study says.
-pub fn input(file: &Path, table: &TableArgs) -> Result<Input> {
+/// Resolves FILE, which is a study or data. Flags override the study.
+pub(crate) fn resolve_input(file: &Path, table: &TableArgs) -> Result<Input> {
     if !file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml")) {
-        let (spec, config) = (table.over(TableSpec::default()), FitConfig::default());
+        let (spec, config) = (table.override_spec(TableSpec::default()), FitConfig::default());
         return Ok(Input { data: file.to_owned(), valid: None, out: None, spec, config });
     }
     let study = Study::read(file)?;
     let data = study.data.ok_or_else(|| {
-        let message = format!("{}: it names no data", file.display());
-        Failure::new(message, "add a line such as: data = \"patients.csv\"")
+        let message = format!("{}: the study names no data", file.display());
+        Failure::new(message, "add a line like: data = \"patients.csv\"")
     })?;
-    Ok(Input { data, valid: study.valid, out: study.out, spec: table.over(study.table), config: study.fit })
+    Ok(Input {
+        data,
+        valid: study.valid,
+        out: study.out,
+        spec: table.override_spec(study.table),
+        config: study.fit,
+    })
 }
 
-/// Units, read and counted.
+/// Units that were read, with their counts.
 #[derive(Debug)]
-pub struct Loaded {
+pub(crate) struct Loaded {
     pub data: Dataset,
     pub layout: Option<Layout>,
-    pub counts: Counts,
+    pub counts: TableSummary,
 }
 
 impl Input {
-    /// Read the data.
-    pub fn load(&self) -> Result<Loaded> {
-        if Format::of(&self.data) == Some(Format::Npz) {
+    /// Reads the data.
+    pub(crate) fn load(&self) -> Result<Loaded> {
+        if FileFormat::from_path(&self.data) == Some(FileFormat::Npz) {
             if !self.spec.is_empty() {
-                let message = format!("{}: an .npz file has no columns", self.data.display());
-                return Err(Failure::new(message, "leave out the flags that describe columns"));
+                let message =
+                    format!("{}: flags for columns do not apply to .npz files", self.data.display());
+                return Err(Failure::new(message, "remove the flags that describe columns"));
             }
             let data = Dataset::read_npz(&self.data)?;
-            return Ok(Loaded { layout: None, counts: Counts::of_arrays(&data), data });
+            return Ok(Loaded { layout: None, counts: TableSummary::from_arrays(&data), data });
         }
-        let Table { data, layout, counts, .. } = Table::read(&self.data, &self.spec)?;
-        Ok(Loaded { data, layout: Some(layout), counts })
+        let Table { data, layout, summary, .. } = Table::read(&self.data, &self.spec)?;
+        Ok(Loaded { data, layout: Some(layout), counts: summary })
     }
 
-    /// Read the data to choose and calibrate on, in the columns of the others.
-    pub fn load_valid(&self, layout: Option<&Layout>, show: &Show) -> Result<Option<Dataset>> {
+    /// Reads the validation data, which have the columns of the training data.
+    pub(crate) fn load_valid(&self, layout: Option<&Layout>, output: &OutputArgs) -> Result<Option<Dataset>> {
         let Some(path) = &self.valid else { return Ok(None) };
         Ok(Some(match layout {
-            Some(layout) if Format::of(path) != Some(Format::Npz) => read_more(path, layout, true, show)?,
+            Some(layout) if FileFormat::from_path(path) != Some(FileFormat::Npz) => {
+                read_table(path, layout, true, output)?
+            }
             _ => Dataset::read_npz(path)?,
         }))
     }
 
-    /// FILE and the flags that describe it.
-    pub fn words(&self) -> String {
-        format!("{} {}", shell(&self.data), flags(&self.spec)).trim_end().to_owned()
+    /// FILE and the flags that describe it, as they are typed.
+    pub(crate) fn command_line(&self) -> String {
+        format!("{} {}", shell_quote(&self.data), table_flags(&self.spec)).trim_end().to_owned()
     }
 }
 
 impl Loaded {
-    /// Whether a fit can use the data; tells the counts on the way.
-    pub fn check(&self, input: &Input, show: &Show) -> Result<()> {
-        if !show.quiet && self.layout.is_some() {
-            eprintln!("{}: {}", input.data.display(), brief(&self.counts));
+    /// The units with their columns, to fit a model to.
+    pub(crate) fn units(&self) -> UnitData<'_> {
+        UnitData { units: &self.data, layout: self.layout.as_ref() }
+    }
+
+    /// Checks that the data can be fitted, and prints their counts to stderr.
+    pub(crate) fn check(&self, input: &Input, output: &OutputArgs) -> Result<()> {
+        if !output.quiet && self.layout.is_some() {
+            eprintln!("{}: {}", input.data.display(), summarise_counts(&self.counts));
             self.counts.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
         }
         match self.counts.problems.first().filter(|_| self.layout.is_some()) {
             None => Ok(()),
             Some(problem) => {
                 let hint = format!(
-                    "mend the table, or name other columns; look at it by: cfqp check {}",
-                    input.words()
+                    "fix the table or choose other columns; for details run: cfqp check {}",
+                    input.command_line()
                 );
                 Err(Failure::new(format!("{}: {problem}", input.data.display()), hint))
             }
@@ -91,42 +107,43 @@ impl Loaded {
     }
 }
 
-/// All units of a file that a model can be asked about.
-pub fn read_for(file: &Path, fitted: &Fitted, show: &Show) -> Result<Dataset> {
-    if Format::of(file) == Some(Format::Npz) {
+/// Reads all units of a file that a model can be asked about.
+pub(crate) fn read_units(file: &Path, fitted: &Model, output: &OutputArgs) -> Result<Dataset> {
+    if FileFormat::from_path(file) == Some(FileFormat::Npz) {
         return Ok(Dataset::read_npz(file)?);
     }
-    read_more(file, known_layout(file, fitted)?, fitted.shapes().missing, show)
+    read_table(file, fitted_layout(file, fitted)?, fitted.shapes().missing, output)
 }
 
-/// The columns that a model was fitted on, where it is asked about a table.
-pub fn known_layout<'a>(file: &Path, fitted: &'a Fitted) -> Result<&'a Layout> {
+/// The columns that a model was fitted on.
+pub(crate) fn fitted_layout<'a>(file: &Path, fitted: &'a Model) -> Result<&'a Layout> {
     fitted.layout().ok_or_else(|| {
-        let message = format!("{}: the model was fitted on arrays and knows no columns", file.display());
-        Failure::new(message, "give an .npz file, or fit the model on a table")
+        let message = format!("{}: the model was fitted on arrays, not on a table", file.display());
+        Failure::new(message, "use an .npz file, or fit the model on a table")
     })
 }
 
-/// Units of a table whose columns are known; tells which are not used.
-fn read_more(file: &Path, layout: &Layout, missing_x: bool, show: &Show) -> Result<Dataset> {
-    let (part, tally) = layout.read(file, missing_x)?;
-    for dropped in tally.dropped().iter().filter(|_| !show.quiet) {
-        let units = counted(dropped.units, "unit");
-        eprintln!("{}: {units} not used: {} (first: {})", file.display(), dropped.why, dropped.first);
+/// Reads a table with known columns, and prints to stderr which units are not used.
+fn read_table(file: &Path, layout: &Layout, missing_x: bool, output: &OutputArgs) -> Result<Dataset> {
+    let read = layout.read(file, missing_x)?;
+    for dropped in read.summary.dropped().iter().filter(|_| !output.quiet) {
+        let units = count_dropped(dropped);
+        eprintln!("{}: {units} not used: {} (first: {})", file.display(), dropped.reason, dropped.first);
     }
-    Ok(part.data)
+    Ok(read.batch.data)
 }
 
-/// The counts in a line.
-pub fn brief(counts: &Counts) -> String {
-    let treatment =
-        |t: &cfqp::Treatment| format!("{} from {} to {}", t.name, plain(t.low.into()), plain(t.high.into()));
+/// The counts in one line.
+fn summarise_counts(counts: &TableSummary) -> String {
+    let treatment = |t: &cfqp::data::table::TreatmentSummary| {
+        format!("{} from {} to {}", t.name, format_number(t.min.into()), format_number(t.max.into()))
+    };
     let treatments: Vec<String> = counts.treatments.iter().map(treatment).collect();
     format!(
         "{}, {} kept, {} dropped; x {:?}, y {:?}, {}",
-        counted(counts.rows, "row"),
-        counted(counts.units, "unit"),
-        count(counts.lost()),
+        pluralise(counts.rows, "row"),
+        pluralise(counts.units, "unit"),
+        format_count(counts.dropped_units()),
         counts.x_shape,
         counts.y_shape,
         treatments.join(", ")

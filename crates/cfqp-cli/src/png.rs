@@ -1,19 +1,19 @@
-//! PNG files, and pictures inside a page.
+//! PNG images.
 
-/// The bytes of a picture: red, green and blue of every pixel, row by row.
+/// Encodes red, green and blue of every pixel, row by row, as a PNG file.
 ///
 /// # Panics
-/// Where there are not three bytes for each pixel.
+/// If there are not three bytes per pixel.
 pub fn png(width: u32, height: u32, rgb: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, width, height);
     encoder.set_color(png::ColorType::Rgb);
     let written = encoder.write_header().and_then(|mut writer| writer.write_image_data(rgb));
-    written.expect("three bytes for each pixel, written to memory");
+    written.expect("three bytes per pixel, written to memory");
     bytes
 }
 
-/// Red, green, blue of every pixel, row by row, as an address that a page can hold.
+/// Encodes red, green and blue of every pixel, row by row, as a data URI.
 pub fn data_uri(width: usize, height: usize, rgb: &[u8]) -> String {
     format!("data:image/png;base64,{}", base64(&png(width as u32, height as u32, rgb)))
 }
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pixels_come_back() {
+    fn an_encoded_image_decodes_to_the_same_pixels() {
         let rgb: Vec<u8> = (0..24).collect();
         let bytes = png(4, 2, &rgb);
         let mut reader = png::Decoder::new(&bytes[..]).read_info().unwrap();
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn digits_are_those_of_the_standard() {
+    fn base64_agrees_with_the_standard() {
         assert_eq!(["", "f", "fo", "foo"].map(|text| base64(text.as_bytes())), ["", "Zg==", "Zm8=", "Zm9v"]);
     }
 }

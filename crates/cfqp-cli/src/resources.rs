@@ -1,36 +1,38 @@
-//! What a command runs on, and what it used.
+//! Threads, device and memory.
 
 use clap::Args;
 
-use cfqp::{DeviceKind, Monitor, Resources};
+use cfqp::{DeviceKind, Monitor, Resources, Stage};
 
-use crate::args::{choice, up_to};
+use crate::args::{parse_choice, parse_count};
 use crate::error::Result;
+
+const MAX_THREADS: usize = 1024;
 
 /// Threads and device.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct ResourceArgs {
-    /// How many threads; the result does not depend on it [default: all cores]
-    #[arg(long, value_name = "N", value_parser = up_to(1024), help_heading = "Resources")]
+    /// Number of threads; the result does not depend on it [default: all cores]
+    #[arg(long, value_name = "N", value_parser = parse_count(MAX_THREADS), help_heading = "Resources")]
     threads: Option<usize>,
-    /// Where to compute; wgpu and cuda must be built in
-    #[arg(long, default_value = "cpu", value_parser = choice::<DeviceKind>(&["cpu", "wgpu", "cuda"]),
+    /// The device to compute on; wgpu and cuda require a build with that feature
+    #[arg(long, default_value = "cpu", value_parser = parse_choice::<DeviceKind>(&["cpu", "wgpu", "cuda"]),
           help_heading = "Resources")]
     device: DeviceKind,
 }
 
 impl ResourceArgs {
-    /// Open the device.
+    /// Opens the device.
     pub fn resolve(&self) -> Result<Resources> {
-        let device = self.device.open()?;
+        self.device.check()?;
         let all = Resources::default();
         let threads = self.threads.unwrap_or(all.threads);
-        Ok(Resources { threads, device, ..all })
+        Ok(Resources { threads, device: self.device, ..all })
     }
 }
 
-/// Have the allocator keep buffers for the next training step. By default it gives large ones back to the system and
-/// asks for them anew, and the page faults take as long as the group norms.
+/// Makes the allocator keep buffers for the next training step. By default it returns large ones to the system and
+/// requests them again, and the page faults take as long as the group norms.
 pub fn keep_memory() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: both settings are plain numbers, and no other thread runs yet.
@@ -40,12 +42,12 @@ pub fn keep_memory() {
     }
 }
 
-/// Hears of a fit and spares memory meanwhile, for images, whose layers are large.
-pub struct Sparing<'a>(&'a dyn Monitor);
+/// A monitor that saves memory during a fit, for images, whose layers are large.
+pub struct MemorySaver<'a>(&'a dyn Monitor);
 
-impl<'a> Sparing<'a> {
-    /// From now on all threads take memory from one heap: what one stage of a fit frees, the threads of the next use
-    /// again. In small networks they would wait for each other.
+impl<'a> MemorySaver<'a> {
+    /// Makes all threads allocate from one heap, so that the threads of a stage reuse what the stage before has freed.
+    /// Small networks would be slower: their threads would wait for each other.
     pub fn new(monitor: &'a dyn Monitor) -> Self {
         #[cfg(all(target_os = "linux", target_env = "gnu"))]
         // SAFETY: the setting is a plain number, read when a thread first asks for memory.
@@ -56,15 +58,15 @@ impl<'a> Sparing<'a> {
     }
 }
 
-impl Monitor for Sparing<'_> {
-    /// Gives back to the system what the stage before has kept.
-    fn stage(&self, name: &str, epochs: usize) {
+impl Monitor for MemorySaver<'_> {
+    /// Returns the memory that the stage before has kept to the system.
+    fn stage(&self, stage: Stage, epochs: usize) {
         #[cfg(all(target_os = "linux", target_env = "gnu"))]
         // SAFETY: the allocator locks its own heaps.
         unsafe {
             libc::malloc_trim(0);
         }
-        self.0.stage(name, epochs);
+        self.0.stage(stage, epochs);
     }
 
     fn epoch(&self, loss: f64) {
@@ -76,7 +78,7 @@ impl Monitor for Sparing<'_> {
     }
 }
 
-/// The most memory this process has held, in megabytes of 2^20 bytes, where the system tells.
+/// The peak memory of this process in MiB, if the system reports it.
 pub fn peak_rss_mb() -> Option<f64> {
     #[cfg(unix)]
     {

@@ -1,37 +1,48 @@
-//! The fused operations beside their compositions from Burn's own, and whole training steps likewise.
+//! The fused operations and whole training steps, each beside its composition from Burn's own operations.
 //!
-//!     cargo bench --bench fused
+//!     cargo bench -p cfqp --bench fused
 
-use cfqp::measure::{Operation, TrainingStep, Workload, compose};
-use criterion::{Criterion, criterion_group, criterion_main};
+use std::time::{Duration, Instant};
 
-fn operations(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("forward and backward, batch 128");
-    for composed in [false, true] {
-        for mut operation in Operation::all() {
-            compose(composed);
-            let name = format!("{}/{}", operation.name, if composed { "composed" } else { "fused" });
-            group.bench_function(name, |bencher| bencher.iter(|| operation.run()));
-        }
+use cfqp::measure::{Operation, TrainingStep, Workload, set_composed};
+
+/// Time spent on one measurement after the first run, which warms up.
+const BUDGET: Duration = Duration::from_secs(2);
+const BATCH: usize = 128;
+const THREADS: usize = 2;
+
+fn main() {
+    println!("milliseconds, medians; batch {BATCH}");
+    println!("{:<40}  {:>9}  {:>9}  {:>6}", "", "fused", "composed", "ratio");
+    println!("forward and backward");
+    for mut operation in Operation::all() {
+        compare(operation.name, || operation.run());
     }
-    compose(false);
-    group.finish();
+    println!("training step, {THREADS} threads");
+    for workload in Workload::all() {
+        let mut step = TrainingStep::new(&workload, BATCH, THREADS).expect("the workloads are valid");
+        compare(workload.name, || drop(step.run(1)));
+    }
 }
 
-fn steps(criterion: &mut Criterion) {
-    let mut group = criterion.benchmark_group("training step, batch 128");
-    group.sample_size(10);
-    for composed in [false, true] {
-        for workload in Workload::all() {
-            compose(composed);
-            let mut step = TrainingStep::new(&workload, 128, 2).expect("the workloads are sound");
-            let name = format!("{}/{}", workload.name, if composed { "composed" } else { "fused" });
-            group.bench_function(name, |bencher| bencher.iter(|| step.run(1)));
-        }
-    }
-    compose(false);
-    group.finish();
+/// Prints a line with the medians of `work` in its fused and its composed form.
+fn compare(name: &str, mut work: impl FnMut()) {
+    let [fused, composed] = [false, true].map(|composed| {
+        set_composed(composed);
+        median_milliseconds(&mut work)
+    });
+    set_composed(false);
+    println!("  {name:<38}  {fused:>9.3}  {composed:>9.3}  {:>6.2}", fused / composed);
 }
 
-criterion_group!(benches, operations, steps);
-criterion_main!(benches);
+fn median_milliseconds(work: &mut impl FnMut()) -> f64 {
+    work();
+    let (start, mut times) = (Instant::now(), Vec::new());
+    while times.len() < 5 || start.elapsed() < BUDGET {
+        let clock = Instant::now();
+        work();
+        times.push(1e3 * clock.elapsed().as_secs_f64());
+    }
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}

@@ -1,11 +1,11 @@
-//! What a fit is asked to do: plain data, checked once before anything is trained.
+//! The settings of a fit: plain data, validated once before training starts.
 
 use serde::{Deserialize, Serialize};
 
 use crate::models::{MlpConfig, TransformerConfig, UnetConfig};
 use crate::{Error, Result};
 
-/// Which algorithm.
+/// The fitting algorithm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Recipe {
@@ -16,18 +16,18 @@ pub enum Recipe {
     Paper,
 }
 
-/// How many hidden classes. Read from `"auto"`, a number, or `{ given = 3 }`.
+/// The number of hidden classes. Deserialised from `"auto"`, a number, or `{ given = 3 }`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", from = "ClassesText")]
 pub enum Classes {
-    /// As many as held-out units support.
+    /// Chosen on held-out units.
     #[default]
     Auto,
-    /// So many.
+    /// This number.
     Given(usize),
 }
 
-/// The ways in which [`Classes`] are written.
+/// The serialised forms of [`Classes`].
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "give a number of classes, or \"auto\"")]
 enum ClassesText {
@@ -51,11 +51,11 @@ impl From<ClassesText> for Classes {
     }
 }
 
-/// Which base model.
+/// The base model of a class's mean outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Base {
-    /// The one that predicts held-out units best.
+    /// Chosen on held-out units.
     #[default]
     Auto,
     /// A linear map.
@@ -68,45 +68,61 @@ pub enum Base {
     Transformer,
 }
 
-/// Whether classes have a network each.
+/// Whether every class has its own network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sharing {
-    /// Whichever predicts held-out units better.
+    /// Chosen on held-out units.
     #[default]
     Auto,
     /// One network per class.
     Separate,
-    /// One network that is told the class.
+    /// One shared network with the class as input.
     Conditional,
 }
 
-/// Where EM starts from.
+impl Sharing {
+    /// The name in random streams and checkpoint keys. Changing it changes results.
+    pub(crate) fn stream_name(self) -> &'static str {
+        match self {
+            Self::Auto => "Auto",
+            Self::Separate => "Separate",
+            Self::Conditional => "Conditional",
+        }
+    }
+
+    /// The number of networks for `classes` classes.
+    pub(crate) fn networks(self, classes: usize) -> usize {
+        if self == Self::Conditional { 1 } else { classes }
+    }
+}
+
+/// The initial labels of an EM run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Start {
-    /// k-means on the residuals of one model for all.
+    /// k-means on the residuals of a single model.
     Kmeans,
-    /// k-means on residuals divided by each element's deviation.
+    /// k-means on residuals divided by each element's standard deviation.
     #[serde(alias = "kmeans-scaled")]
     KmeansScaled,
     /// k-means on residuals scaled to unit length.
     #[serde(alias = "kmeans-unit")]
     KmeansUnit,
-    /// k-means on what units showed, how strongly each channel of it or, of one channel, its form: where x tells much of
-    /// the class, so does one model for all, and its residuals do not.
+    /// k-means on the outcomes: the relative strength of channels or, for one channel, the normalised outcome. Useful where
+    /// x predicts the class, so that residuals of a single model do not show it.
     #[serde(alias = "kmeans-outcome")]
     KmeansOutcome,
     /// A diagonal Gaussian mixture on the residuals.
     Gmm,
-    /// Copies of one model for all, classes drawn ever less at random.
+    /// Copies of a single model, with labels drawn at a falling temperature.
     Annealed,
-    /// Fresh networks, classes drawn ever less at random.
+    /// Fresh networks, with labels drawn at a falling temperature.
     Scratch,
 }
 
 impl Start {
-    /// Every kind of start.
+    /// All kinds of start.
     pub const ALL: [Self; 7] = [
         Self::Kmeans,
         Self::KmeansScaled,
@@ -117,7 +133,7 @@ impl Start {
         Self::Scratch,
     ];
 
-    /// What it is called.
+    /// The name in output, random streams and checkpoint keys.
     pub fn name(self) -> &'static str {
         match self {
             Self::Kmeans => "kmeans",
@@ -131,29 +147,31 @@ impl Start {
     }
 }
 
-/// Everything that shapes a fitted model. Two fits with equal settings and data give equal bits.
+/// The settings of a fit. Equal settings and data give equal bits.
+///
+/// Plain data: change fields of [`FitConfig::default`], then pass it to [`Fit`](crate::Fit), which validates it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FitConfig {
-    /// Which algorithm.
+    /// The algorithm.
     pub recipe: Recipe,
-    /// How many hidden classes.
+    /// The number of hidden classes.
     pub classes: Classes,
-    /// The most classes that are tried when their number is not given.
+    /// The largest number of classes to try if it is not given.
     pub max_classes: usize,
-    /// Which base model.
+    /// The base model.
     pub base: Base,
-    /// Whether classes have a network each.
+    /// Whether every class has its own network.
     pub sharing: Sharing,
-    /// Where EM starts from; none: by the base model.
+    /// The kinds of start to try; if empty, those suited to the base model.
     pub starts: Vec<Start>,
-    /// How many members an ensemble has; none: by the base model.
+    /// The number of members of the ensemble; `None`: by the base model.
     pub members: Option<usize>,
-    /// Passes over the units in the last training of each network; none: by the base model and the units.
+    /// Epochs of the final training of each network; `None`: by the base model and the number of units.
     pub epochs: Option<usize>,
-    /// Adam's step size; none: by the base model.
+    /// Adam's step size; `None`: by the base model.
     pub learning_rate: Option<f64>,
-    /// Units per step, at most.
+    /// The largest number of units per step.
     pub batch: usize,
     /// Settings of the multilayer perceptron.
     pub mlp: MlpConfig,
@@ -161,7 +179,7 @@ pub struct FitConfig {
     pub unet: UnetConfig,
     /// Settings of the transformer.
     pub transformer: TransformerConfig,
-    /// The seed of everything random.
+    /// The seed of all random streams.
     pub seed: u64,
 }
 
@@ -187,8 +205,18 @@ impl Default for FitConfig {
 }
 
 impl FitConfig {
-    /// Whether the settings can be used.
-    pub fn check(&self) -> Result<()> {
+    /// Validates the settings. Only validated settings can start a fit.
+    ///
+    /// # Errors
+    /// [`Error::Config`] names the setting that cannot be used.
+    ///
+    /// ```
+    /// use cfqp::{Classes, Error, FitConfig};
+    ///
+    /// let config = FitConfig { classes: Classes::Given(0), ..FitConfig::default() };
+    /// assert!(matches!(config.validate(), Err(Error::Config { field: "classes", .. })));
+    /// ```
+    pub fn validate(self) -> Result<ValidConfig> {
         let positive = |field, value: usize| match value {
             0 => Err(Error::config(field, "it is 0", "give at least 1")),
             _ => Ok(()),
@@ -204,6 +232,27 @@ impl FitConfig {
             let problem = format!("{rate} is not between 0 and 1");
             return Err(Error::config("learning_rate", problem, "try 0.001"));
         }
-        self.mlp.check()
+        if (self.recipe, self.classes) == (Recipe::Paper, Classes::Auto) {
+            let problem = "the paper's recipe does not choose the number of classes";
+            return Err(Error::config(
+                "classes",
+                problem,
+                "give a number of classes, or use the default recipe",
+            ));
+        }
+        self.mlp.check()?;
+        Ok(ValidConfig(self))
+    }
+}
+
+/// Settings that have been validated by [`FitConfig::validate`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct ValidConfig(FitConfig);
+
+impl std::ops::Deref for ValidConfig {
+    type Target = FitConfig;
+
+    fn deref(&self) -> &FitConfig {
+        &self.0
     }
 }

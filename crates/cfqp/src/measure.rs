@@ -1,46 +1,48 @@
-//! The work that `cfqp bench` measures, in pieces that can be run again and again.
-//!
-//! Not part of the interface: benchmarks need to get at a training step or an E step alone, which nobody else does.
+//! Single training steps, EM steps and operations, for benchmarks. Not part of the public interface.
 
 use burn::tensor::{Device, Tensor};
 use rand::RngExt as _;
 
-use crate::data::{Batcher, Dataset, Scaler, Told, Units};
-use crate::em::{Components, Mixture, Pool, Trainer, around};
-use crate::models::{BaseConfig, Net, Shapes, TransformerConfig, UnetConfig};
+use crate::data::{Dataset, Scaler, Units};
+use crate::model::{Components, Mixture};
+use crate::models::{BaseConfig, Batcher, ClassInput, MlpConfig, Net, Shapes, TransformerConfig, UnetConfig};
 use crate::nn::{
     self, Attention, Channels, ConvBlock, Dropout, LayerNorm, Linear, Sequences, TreatmentEmbeddingConfig,
     Window, linear_swish, tensor,
 };
-use crate::{MlpConfig, Result, Rng, stream};
+use crate::runtime::Pool;
+use crate::train::Trainer;
+use crate::{Result, Rng, stream};
 
-/// A network on random data of the paper's shapes.
+pub use crate::math::cluster::{Clusters, GaussianMixture, GaussianMixtureFit, KMeans, Rows};
+
+/// A network and the shapes of its data.
 #[derive(Clone, Debug)]
 pub struct Workload {
-    /// What it is called, here and by the peers.
+    /// The name of the workload.
     pub name: &'static str,
     /// The network.
     pub base: BaseConfig,
-    /// Shape of x.
+    /// The shape of x.
     pub x: Vec<usize>,
-    /// Shape of y.
+    /// The shape of y.
     pub y: Vec<usize>,
 }
 
 impl Workload {
-    /// The four networks, with the paper's treatment embedding where it has one.
+    /// The four networks on data of the paper's shapes, with its treatment embedding where there is one.
     pub fn all() -> Vec<Self> {
         let treatment = TreatmentEmbeddingConfig::PAPER;
         let unet = || BaseConfig::Unet(UnetConfig { treatment, ..UnetConfig::default() });
         let transformer =
             || BaseConfig::Transformer(TransformerConfig { treatment, ..TransformerConfig::default() });
         let series = || vec![2, 20];
-        let of = |name, base, x, y| Self { name, base, x, y };
+        let workload = |name, base, x, y| Self { name, base, x, y };
         vec![
-            of("mlp", BaseConfig::Mlp(MlpConfig::default()), series(), series()),
-            of("unet-1d", unet(), series(), series()),
-            of("unet-2d", unet(), vec![1, 28, 28], vec![3, 28, 28]),
-            of("transformer", transformer(), series(), series()),
+            workload("mlp", BaseConfig::Mlp(MlpConfig::default()), series(), series()),
+            workload("unet-1d", unet(), series(), series()),
+            workload("unet-2d", unet(), vec![1, 28, 28], vec![3, 28, 28]),
+            workload("transformer", transformer(), series(), series()),
         ]
     }
 
@@ -49,6 +51,9 @@ impl Workload {
     }
 
     /// `n` random units.
+    ///
+    /// # Errors
+    /// If `n` is 0.
     pub fn data(&self, n: usize) -> Result<Dataset> {
         let mut rng = stream(2, &["measure", self.name]);
         let mut units = |name: &str, shape: &[usize]| {
@@ -59,7 +64,10 @@ impl Workload {
     }
 }
 
-/// A table of ten covariates, one treatment and one outcome, with two classes that respond in opposite ways.
+/// A table of ten covariates, one treatment and one outcome, with two classes that respond in opposite directions.
+///
+/// # Errors
+/// If `n` is 0.
 pub fn table(n: usize, seed: u64) -> Result<Dataset> {
     let mut rng = stream(seed, &["measure", "table"]);
     let (mut x, mut t, mut y) = (Vec::new(), Vec::new(), Vec::new());
@@ -73,7 +81,7 @@ pub fn table(n: usize, seed: u64) -> Result<Dataset> {
     Dataset::new(Units::new("x", vec![10], x)?, Units::new("t", vec![1], t)?, Units::new("y", vec![1], y)?)
 }
 
-/// Forward, backward and Adam on one batch, again and again.
+/// Training steps of a network on one batch: forward, backward and Adam.
 pub struct TrainingStep {
     trainer: Trainer,
     data: Dataset,
@@ -81,8 +89,20 @@ pub struct TrainingStep {
     pool: Pool,
 }
 
+/// The loss and the times of some training steps.
+#[derive(Clone, Debug)]
+pub struct StepTimes {
+    /// The loss of the last step.
+    pub loss: f64,
+    /// The seconds of each step.
+    pub seconds: Vec<f64>,
+}
+
 impl TrainingStep {
-    /// A fresh network and a batch for it.
+    /// An untrained network with a batch of `batch` units.
+    ///
+    /// # Errors
+    /// If `batch` is 0 or the threads cannot be started.
     pub fn new(workload: &Workload, batch: usize, threads: usize) -> Result<Self> {
         let device = Device::flex();
         let net = workload.base.init(&workload.shapes(), &mut stream(1, &["measure"]), &device)?;
@@ -96,37 +116,37 @@ impl TrainingStep {
         })
     }
 
-    /// So many steps on all threads; the last loss, and the seconds of each.
-    pub fn run(&mut self, steps: usize) -> (f64, Vec<f64>) {
+    /// Runs `steps` steps on all threads.
+    pub fn run(&mut self, steps: usize) -> StepTimes {
         let Self { trainer, data, scaler, pool } = self;
         let batcher = Batcher { data, scaler, missing: false };
         let rows: Vec<usize> = (0..data.len()).collect();
-        pool.alone(|| {
+        pool.run_alone(|| {
             let (mut loss, mut seconds, mut rng) = (0.0, Vec::with_capacity(steps), stream(4, &["measure"]));
             for _ in 0..steps {
                 let clock = std::time::Instant::now();
-                loss = trainer.epoch(&batcher, &rows, Told::Nothing, rows.len(), |_| 1e-3, &mut rng);
+                loss = trainer.epoch(&batcher, &rows, ClassInput::None, rows.len(), |_| 1e-3, &mut rng);
                 seconds.push(clock.elapsed().as_secs_f64());
             }
-            (loss, seconds)
+            StepTimes { loss, seconds }
         })
     }
 }
 
-/// Use compositions of Burn's operations instead of the fused ones, or no longer.
-pub fn compose(on: bool) {
+/// Uses compositions of Burn's operations instead of the fused ones if `on`.
+pub fn set_composed(on: bool) {
     nn::compose(on);
 }
 
-/// One operation on data of the size that it has in its network: forward and backward.
+/// The forward and the backward pass of one operation, on data of the size that it has in its network.
 pub struct Operation {
-    /// What it is.
+    /// The name of the operation.
     pub name: &'static str,
     run: Box<dyn FnMut()>,
 }
 
 impl Operation {
-    /// Every operation that has a fused form.
+    /// All operations that have a fused form.
     pub fn all() -> Vec<Self> {
         let device = Device::flex().autodiff();
         let rng = &mut stream(5, &["measure", "operations"]);
@@ -152,40 +172,43 @@ impl Operation {
         let seq = Sequences { n, steps: 40, causal: 20 };
         let (h, hidden, steps) = (e.clone(), rows.clone(), rows);
         let (term, wide) = (e.clone(), e);
-        let of = |name, run: Box<dyn FnMut()>| Self { name, run };
+        let operation = |name, run: Box<dyn FnMut()>| Self { name, run };
         vec![
-            of("conv block", Box::new(move || back(down.forward(fine.clone(), None, term.clone())))),
-            of(
-                "transposed conv block",
-                Box::new(move || back(up.forward(coarse.clone(), None, wide.clone()))),
+            operation(
+                "conv block",
+                Box::new(move || backward(down.forward(fine.clone(), None, term.clone()))),
             ),
-            of("linear and swish", Box::new(move || back(linear_swish(h.clone(), &linear)))),
-            of(
+            operation(
+                "transposed conv block",
+                Box::new(move || backward(up.forward(coarse.clone(), None, wide.clone()))),
+            ),
+            operation("linear and swish", Box::new(move || backward(linear_swish(h.clone(), &linear)))),
+            operation(
                 "layer norm",
                 Box::new(move || {
-                    back(norm.add(hidden.clone(), hidden.clone(), &mut Dropout::new(0.0, None)));
+                    backward(norm.add(hidden.clone(), hidden.clone(), &mut Dropout::new(0.0, None)));
                 }),
             ),
-            of(
+            operation(
                 "attention",
                 Box::new(move || {
-                    back(attention.forward(steps.clone(), seq, &(0..40), &mut Dropout::new(0.0, None)));
+                    backward(attention.forward(steps.clone(), seq, &(0..40), &mut Dropout::new(0.0, None)));
                 }),
             ),
         ]
     }
 
-    /// Once, forward and backward.
+    /// Runs the operation once, forward and backward.
     pub fn run(&mut self) {
         (self.run)();
     }
 }
 
-fn back<const D: usize>(y: Tensor<D>) {
+fn backward<const D: usize>(y: Tensor<D>) {
     drop(y.sum().backward());
 }
 
-/// EM with a network per class on random units, a step at a time.
+/// Single steps of EM with a network per class, on random units.
 pub struct Em {
     data: Dataset,
     scaler: Scaler,
@@ -197,20 +220,12 @@ pub struct Em {
 }
 
 impl Em {
-    /// `classes` networks and `n` units, dealt out to them in turn.
+    /// `classes` untrained networks and `n` units, assigned to classes in turn.
+    ///
+    /// # Errors
+    /// If `n` is 0 or the threads cannot be started.
     pub fn new(workload: &Workload, n: usize, classes: usize, batch: usize, threads: usize) -> Result<Self> {
-        Self::on(workload, workload.data(n)?, classes, batch, threads)
-    }
-
-    /// As [`new`](Self::new), on `data`.
-    pub fn on(
-        workload: &Workload,
-        data: Dataset,
-        classes: usize,
-        batch: usize,
-        threads: usize,
-    ) -> Result<Self> {
-        let device = Device::flex();
+        let (data, device) = (workload.data(n)?, Device::flex());
         let net = workload.base.init(&workload.shapes(), &mut stream(1, &["measure"]), &device)?;
         let learner = |k: usize| {
             let trainer = Trainer::new(net.clone(), &device, 0.0);
@@ -229,24 +244,24 @@ impl Em {
         })
     }
 
-    /// One epoch: every network learns from the units of its class.
+    /// Trains every network for one epoch on the units of its class.
     pub fn m_step(&mut self) {
         let batcher = Batcher { data: &self.data, scaler: &self.scaler, missing: false };
         let (rows, labels, batch) = (&self.rows, &self.labels, self.batch);
         let learners = std::mem::take(&mut self.learners);
         let learn = |(k, (mut trainer, mut rng)): (usize, (Trainer, Rng))| {
-            let own: Vec<usize> = rows.iter().copied().filter(|&row| labels[row] == k).collect();
-            trainer.epoch(&batcher, &own, Told::Nothing, batch, |_| 1e-3, &mut rng);
+            let class_rows: Vec<usize> = rows.iter().copied().filter(|&row| labels[row] == k).collect();
+            trainer.epoch(&batcher, &class_rows, ClassInput::None, batch, |_| 1e-3, &mut rng);
             (trainer, rng)
         };
         let jobs: Vec<_> = learners.into_iter().enumerate().collect();
         self.learners = match jobs.len() {
-            1 => self.pool.alone(|| jobs.into_iter().map(learn).collect()),
+            1 => self.pool.run_alone(|| jobs.into_iter().map(learn).collect()),
             _ => self.pool.map(jobs, learn),
         };
     }
 
-    /// The likelihood of every unit under every class; the most probable classes.
+    /// Computes the likelihood of every unit under every class, and returns the most probable classes.
     pub fn e_step(&self) -> Vec<usize> {
         let batcher = Batcher { data: &self.data, scaler: &self.scaler, missing: false };
         self.mixture(&batcher).joint_in(&batcher, &self.rows, &Device::flex(), &self.pool).labels()
@@ -255,6 +270,11 @@ impl Em {
     fn mixture(&self, batcher: &Batcher<'_>) -> Mixture {
         let nets: Vec<Net> = self.learners.iter().map(|(trainer, _)| trainer.net()).collect();
         let components = Components { classes: nets.len(), nets };
-        around(components, batcher, &self.rows[..self.rows.len().min(64)], &Device::flex())
+        Mixture::with_shared_scale(
+            components,
+            batcher,
+            &self.rows[..self.rows.len().min(64)],
+            &Device::flex(),
+        )
     }
 }

@@ -1,14 +1,14 @@
 //! One kind of random generator, always passed in, and named streams drawn from a seed.
 //!
-//! A stream depends on the seed and its name alone, never on what ran before it or beside it: work may be
-//! split over threads, skipped on resuming or put in another order and every part still sees the same numbers.
+//! A stream depends on the seed and its name alone, not on what ran before it or runs beside it: work may be split over
+//! threads, skipped on resuming or reordered, and every part still sees the same numbers.
 
 use rand::SeedableRng;
 
-/// The generator used throughout: the same numbers on every machine.
+/// The random generator of this library: the same numbers on every machine.
 pub type Rng = rand_chacha::ChaCha8Rng;
 
-/// The stream called `name` (any number of parts) of `seed`.
+/// The random stream `name` (any number of words) of `seed`.
 ///
 /// ```
 /// use rand::Rng as _;
@@ -16,13 +16,28 @@ pub type Rng = rand_chacha::ChaCha8Rng;
 /// assert_eq!(a.next_u64(), b.next_u64());
 /// ```
 pub fn stream(seed: u64, name: &[&str]) -> Rng {
-    // FNV-1a over the parts, each closed by a byte that UTF-8 never holds.
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    for byte in name.iter().flat_map(|part| part.bytes().chain([0xff])) {
-        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    }
+    // every word ends in a byte that UTF-8 never contains
+    let hash = fnv1a(name.iter().flat_map(|word| word.bytes().chain([0xff])));
     let mut key = [0; 32];
     key[..8].copy_from_slice(&seed.to_le_bytes());
     key[8..16].copy_from_slice(&hash.to_le_bytes());
     Rng::from_seed(key)
+}
+
+/// The 64-bit FNV-1a hash of `bytes`.
+pub(crate) fn fnv1a(bytes: impl IntoIterator<Item = u8>) -> u64 {
+    let step = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, step)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fnv1a;
+
+    #[test]
+    fn the_hash_agrees_with_published_values() {
+        assert_eq!(fnv1a(*b""), 0xcbf2_9ce4_8422_2325);
+        assert_eq!(fnv1a(*b"a"), 0xaf63_dc4c_8601_ec8c);
+        assert_eq!(fnv1a(*b"foobar"), 0x8594_4171_f739_67e8);
+    }
 }

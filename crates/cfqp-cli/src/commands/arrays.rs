@@ -1,19 +1,21 @@
-//! Answers as the arrays of an `.npz` file.
+//! Answers as arrays of an `.npz` file.
 
 use std::path::Path;
 
-use cfqp::{Answers, Diagnosis, NpzArray, NpzValues, Units, write_npz};
+use cfqp::ask::Diagnosis;
+use cfqp::data::{NpzArray, NpzValues, write_npz};
+use cfqp::{Answers, Units};
 
-/// What does not depend on the treatment asked about: classes and their probabilities.
-struct Classes<'a> {
+/// The classes of units and their probabilities, which do not depend on the new treatment.
+struct ClassArrays<'a> {
     posterior: &'a [f32],
     class: Vec<i64>,
     entropy: Vec<f32>,
     ambiguous: Vec<bool>,
 }
 
-impl<'a> Classes<'a> {
-    fn of(answers: &'a Answers) -> Self {
+impl<'a> ClassArrays<'a> {
+    fn new(answers: &'a Answers) -> Self {
         let diagnoses = &answers.diagnoses;
         Self {
             posterior: &answers.posterior,
@@ -35,9 +37,14 @@ impl<'a> Classes<'a> {
     }
 }
 
-/// Write the answers to one question per unit, with the ids of the units where they are whole numbers.
-pub fn write_answers(path: &Path, answers: &Answers, t_new: &Units, ids: Option<&[i64]>) -> cfqp::Result<()> {
-    let classes = Classes::of(answers);
+/// Writes one answer per unit, with the ids of the units if they are integers.
+pub(super) fn write_answer_arrays(
+    path: &Path,
+    answers: &Answers,
+    t_new: &Units,
+    ids: Option<&[i64]>,
+) -> cfqp::Result<()> {
+    let classes = ClassArrays::new(answers);
     let flag = |flag: fn(&Diagnosis) -> bool| answers.diagnoses.iter().map(flag).collect::<Vec<_>>();
     let (off, disagree) = (flag(|d| d.off_support), flag(|d| d.starts_disagree));
     let bools = |values| NpzArray { shape: vec![off.len()], values: NpzValues::Bool(values) };
@@ -54,15 +61,15 @@ pub fn write_answers(path: &Path, answers: &Answers, t_new: &Units, ids: Option<
     write_npz(path, &arrays)
 }
 
-/// Write the answers for every treatment of a grid.
-pub fn write_curves(path: &Path, curve: &[Answers], grid: &Units) -> cfqp::Result<()> {
+/// Writes the answers at every treatment of a grid.
+pub(super) fn write_curve_arrays(path: &Path, curve: &[Answers], grid: &Units) -> cfqp::Result<()> {
     let (first, steps) = (&curve[0], curve.len());
     let n = first.point.len();
     let unit = first.point.shape();
     let mut shape = vec![n, steps];
     shape.extend(unit.iter().filter(|_| unit != [1]));
     let join = |part: fn(&Answers) -> &Units| -> Vec<f32> {
-        (0..n).flat_map(|i| curve.iter().flat_map(move |answers| part(answers).row(i)).copied()).collect()
+        (0..n).flat_map(|i| curve.iter().flat_map(move |answers| part(answers).row(i).into_owned())).collect()
     };
     let flag = |flag: fn(&Diagnosis) -> bool| -> Vec<bool> {
         (0..n).flat_map(|i| curve.iter().map(move |answers| flag(&answers.diagnoses[i]))).collect()
@@ -71,7 +78,7 @@ pub fn write_curves(path: &Path, curve: &[Answers], grid: &Units) -> cfqp::Resul
     let (off, disagree) = (flag(|d| d.off_support), flag(|d| d.starts_disagree));
     let numbers = |values| NpzArray { shape: shape.clone(), values: NpzValues::F32(values) };
     let bools = |values| NpzArray { shape: vec![n, steps], values: NpzValues::Bool(values) };
-    let classes = Classes::of(first);
+    let classes = ClassArrays::new(first);
     let mut arrays = vec![
         ("answer", numbers(&answer)),
         ("lower", numbers(&lower)),

@@ -1,4 +1,4 @@
-//! `cfqp check`: what is in a file, before anything is trained.
+//! `cfqp check`: checks data before a fit.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -6,13 +6,15 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 
-use cfqp::{Counts, Grid};
+use cfqp::data::table::{TableSummary, TimeGrid};
 
 use crate::columns::TableArgs;
 use crate::error::Result;
-use crate::load::{Input, input};
+use crate::format::{
+    align_rows, count_dropped, format_count, format_number, format_percent, format_short, pluralise,
+};
+use crate::load::{Input, resolve_input};
 use crate::output::Output;
-use crate::table::{count, counted, percent, plain, small, table};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -20,104 +22,112 @@ Examples:
   cfqp check samples.csv --id patient --time minute --series pa,pv --t dose --treated-at 20
   cfqp check study.toml --json
 
-Exit code 1 where a check failed: a fit would be refused, or pointless.";
+The exit code is 1 if a check failed: a fit would be refused or useless.";
 
-/// Check data: rows read, units kept and dropped, missing values, constant columns, treatments
+/// Check data: rows, units kept and dropped, missing values, constant columns, treatments
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub struct CheckArgs {
-    /// The data: .csv, .parquet, .arrow or .npz; or a study, .toml
+pub(crate) struct CheckArgs {
+    /// The data: .csv, .parquet, .arrow or .npz; or a study file, .toml
     file: PathBuf,
     #[command(flatten)]
     table: TableArgs,
 }
 
-/// What `--json` prints.
+/// The JSON of the command.
 #[derive(Serialize)]
 struct Report<'a> {
     file: &'a Path,
     ok: bool,
     #[serde(flatten)]
-    counts: &'a Counts,
+    counts: &'a TableSummary,
 }
 
-pub fn run(args: &CheckArgs) -> Result<Output> {
-    let input = input(&args.file, &args.table)?;
+pub(super) fn run(args: &CheckArgs) -> Result<Output> {
+    let input = resolve_input(&args.file, &args.table)?;
     let counts = input.load()?.counts;
     let ok = counts.problems.is_empty();
     let report = Report { file: &input.data, ok, counts: &counts };
     Ok(Output::new(text(&input, &counts), &report)?.with_failure(!ok))
 }
 
-fn text(input: &Input, counts: &Counts) -> String {
-    let (rows, units) = (counted(counts.rows, "row"), counted(counts.units, "unit"));
-    let mut text =
-        format!("{}: {rows} read, {units} kept, {} dropped\n", input.data.display(), count(counts.lost()));
+fn text(input: &Input, counts: &TableSummary) -> String {
+    let (rows, units) = (pluralise(counts.rows, "row"), pluralise(counts.units, "unit"));
+    let mut text = format!(
+        "{}: {rows} read, {units} kept, {} dropped\n",
+        input.data.display(),
+        format_count(counts.dropped_units())
+    );
     for dropped in &counts.dropped {
-        let _ =
-            writeln!(text, "  dropped {}: {} (first: {})", count(dropped.units), dropped.why, dropped.first);
+        let _ = writeln!(
+            text,
+            "  dropped {}: {} (first: {})",
+            count_dropped(dropped),
+            dropped.reason,
+            dropped.first
+        );
     }
     let missing =
-        |share: f64| if share > 0.0 { format!(", {} missing", percent(share)) } else { String::new() };
+        |share: f64| if share > 0.0 { format!(", {} missing", format_percent(share)) } else { String::new() };
     let _ = writeln!(text, "x {:?}{}", counts.x_shape, missing(counts.x_missing));
     let _ = writeln!(text, "y {:?}{}", counts.y_shape, missing(counts.y_missing));
     text += &counts.grid.map_or(String::new(), |grid| grid_text(&grid, counts));
     for t in &counts.treatments {
         let [low, tenth, median, ninetieth, high] =
-            [t.low, t.tenth, t.median, t.ninetieth, t.high].map(|value| small(value.into()));
-        let different = count(t.distinct);
+            [t.min, t.p10, t.median, t.p90, t.max].map(|value| format_short(value.into()));
+        let distinct = format_count(t.distinct);
         let _ = writeln!(
             text,
-            "treatment {}: {low} to {high}, {different} different; 10% below {tenth}, half below {median}, 10% above {ninetieth}",
+            "treatment {}: {low} to {high}, {distinct} distinct values; percentiles 10/50/90: {tenth}, {median}, {ninetieth}",
             t.name
         );
     }
-    text += &columns(counts);
+    text += &columns_table(counts);
     counts.warnings.iter().for_each(|warning| text += &format!("warning: {warning}\n"));
     counts.problems.iter().for_each(|problem| text += &format!("failed: {problem}\n"));
     if counts.problems.is_empty() {
-        let _ =
-            writeln!(text, "nothing speaks against a fit\nnext: cfqp fit {} --out model.cfqp", input.words());
+        let _ = writeln!(text, "no problems found\nnext: cfqp fit {} --out model.cfqp", input.command_line());
     }
     text
 }
 
-fn grid_text(grid: &Grid, counts: &Counts) -> String {
-    let at = |point: i64| plain(point as f64 * grid.step);
+fn grid_text(grid: &TimeGrid, counts: &TableSummary) -> String {
+    let at = |point: i64| format_number(point as f64 * grid.step);
     let averaged = match counts.averaged {
         0 => String::new(),
-        n => format!("; {} share a point and are averaged", counted(n, "sample")),
+        n => format!("; {} at the same grid point averaged", pluralise(n, "sample")),
     };
     format!(
-        "grid of step {}, counted from the treatment: x from {} to {}, y from {} to {}{averaged}\n",
-        plain(grid.step),
-        at(grid.x.0),
-        at(grid.x.1),
-        at(grid.y.0),
-        at(grid.y.1)
+        "time grid with step {}, relative to the treatment: x from {} to {}, y from {} to {}{averaged}\n",
+        format_number(grid.step),
+        at(grid.x.first),
+        at(grid.x.last),
+        at(grid.y.first),
+        at(grid.y.last)
     )
 }
 
-fn columns(counts: &Counts) -> String {
-    const SHOWN: usize = 60;
+fn columns_table(counts: &TableSummary) -> String {
+    const MAX_COLUMNS: usize = 60;
     if counts.columns.is_empty() {
         return String::new();
     }
     let mut rows =
-        vec![["column", "role", "holds", "missing", "low", "mean", "high"].map(String::from).to_vec()];
-    let number = |value: Option<f64>| value.map_or(String::new(), small);
-    for column in counts.columns.iter().take(SHOWN) {
+        vec![["column", "role", "type", "missing", "min", "mean", "max"].map(String::from).to_vec()];
+    let number = |value: Option<f64>| value.map_or(String::new(), format_short);
+    for column in counts.columns.iter().take(MAX_COLUMNS) {
         rows.push(vec![
             column.name.clone(),
-            column.role.clone(),
+            column.role.to_string(),
             column.kind.clone(),
-            count(column.missing),
-            number(column.low),
+            format_count(column.missing),
+            number(column.min),
             number(column.mean),
-            number(column.high),
+            number(column.max),
         ]);
     }
-    let rest = counts.columns.len().saturating_sub(SHOWN);
-    let more = if rest > 0 { format!("  ... and {rest} more: see --json\n") } else { String::new() };
-    table(&rows) + &more
+    let rest = counts.columns.len().saturating_sub(MAX_COLUMNS);
+    let more =
+        if rest > 0 { format!("  ... and {rest} more; use --json to see all\n") } else { String::new() };
+    align_rows(&rows) + &more
 }

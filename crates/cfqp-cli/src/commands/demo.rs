@@ -1,4 +1,4 @@
-//! `cfqp demo`: the whole way on simulated units, compared with the truth.
+//! `cfqp demo`: a complete example on simulated units, compared with the truth.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -6,19 +6,20 @@ use std::time::Instant;
 use clap::Args;
 use serde::Serialize;
 
+use cfqp::eval::{Evaluation, Reference, evaluate, mse};
 use cfqp::sim::{Oscillator, Simulated};
-use cfqp::{Answers, Ask, Base, Classes, Evaluation, FitConfig, Fitted, Reference, Resources, evaluate, mse};
+use cfqp::{Answers, AskOptions, Base, Classes, Fit, FitConfig, Model, Resources, Units};
 
 use super::{arrays, simulate};
-use crate::args::Show;
+use crate::args::OutputArgs;
+use crate::chart::{Example, draw_counterfactuals};
 use crate::error::{Failure, Result};
 use crate::files::write_text;
+use crate::format::{align_facts, align_rows, format_count, format_percent, format_short, shell_quote};
 use crate::interrupt;
 use crate::output::Output;
-use crate::picture::{Example, draw};
 use crate::progress::Progress;
 use crate::resources::{ResourceArgs, peak_rss_mb};
-use crate::table::{count, facts, percent, shell, small, table};
 
 const TRAIN_UNITS: usize = 2100;
 const TEST_UNITS: usize = 1000;
@@ -28,25 +29,26 @@ Examples:
   cfqp demo
   cfqp demo --seed 3 --out /tmp/demo --json
 
-Simulates oscillators that respond to a treatment in one of three hidden ways, fits a model that \
-is not told how many, asks what other units would have shown under another treatment, and compares \
-with the truth. DIR then holds train.npz, test.npz, model.cfqp, answers.npz and the picture demo.svg.";
+Simulates oscillators of three hidden classes that respond differently to a treatment, fits a model \
+without giving it the number of classes, predicts the outcomes of other units under another treatment, \
+and compares them with the truth. DIR then contains train.npz, test.npz, model.cfqp, answers.npz and \
+the picture demo.svg.";
 
-/// See it at work: simulate, fit, ask, compare with the truth, draw
+/// Run a complete example: simulate, fit, query, compare with the truth, draw
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub struct DemoArgs {
-    /// Seed of the simulation and the fit
+pub(crate) struct DemoArgs {
+    /// Random seed of the simulation and the fit
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// The folder for data, model and picture; the demo's own files there are replaced
+    /// The folder for data, model and picture; files of an earlier demo are replaced
     #[arg(long, value_name = "DIR", default_value = "cfqp-demo")]
     out: PathBuf,
     #[command(flatten)]
     resources: ResourceArgs,
 }
 
-/// What `--json` prints.
+/// The JSON of the command.
 #[derive(Serialize)]
 struct Report<'a> {
     seed: u64,
@@ -63,27 +65,27 @@ struct Report<'a> {
     model: &'a Path,
 }
 
-pub fn run(args: &DemoArgs, show: &Show) -> Result<Output> {
+pub(super) fn run(args: &DemoArgs, output: &OutputArgs) -> Result<Output> {
     let start = Instant::now();
     let resources = args.resources.resolve()?;
     make_folder(&args.out)?;
     interrupt::listen();
     let path = |name: &str| args.out.join(name);
     let (train, test) = simulate_both(args.seed)?;
-    simulate::write(&train, &path("train.npz"))?;
-    simulate::write(&test, &path("test.npz"))?;
+    simulate::write_arrays(&train, &path("train.npz"))?;
+    simulate::write_arrays(&test, &path("test.npz"))?;
 
     let fitting = Instant::now();
     let config = FitConfig { seed: args.seed, ..FitConfig::default() };
-    let fitted = fit(&train, &config, &resources, show, "fit")?;
+    let fitted = fit(&train, &config, &resources, output, "fit")?;
     let fit_seconds = fitting.elapsed().as_secs_f64();
     fitted.save(&path("model.cfqp"))?;
 
-    let ask = Ask::default();
-    let evaluation = evaluate(&fitted, &test.data, &Reference::from(test.truth.clone()), &ask)?;
-    let answers = fitted.query(&test.data, &test.truth.t_new, &ask)?;
-    arrays::write_answers(&path("answers.npz"), &answers, &test.truth.t_new, None)?;
-    let ite = ite_answers(&fitted, &train, &test, &resources, show)?;
+    let ask = AskOptions::default();
+    let evaluation = evaluate(&fitted, &test.data, &Reference::from(test.truth.clone()), ask)?;
+    let answers = fitted.ask(&test.data).under(&test.truth.t_new).options(ask).answers()?;
+    arrays::write_answer_arrays(&path("answers.npz"), &answers, &test.truth.t_new, None)?;
+    let ite = ite_answers(&fitted, &train, &test, &resources, output)?;
     write_picture(&path("demo.svg"), &test, &answers, &ite)?;
 
     let report = Report {
@@ -99,12 +101,15 @@ pub fn run(args: &DemoArgs, show: &Show) -> Result<Output> {
         picture: &path("demo.svg"),
         model: &path("model.cfqp"),
     };
-    Output::new(summary(&report, &args.out), &report)
+    Output::new(text(&report, &args.out), &report)
 }
 
 fn make_folder(path: &Path) -> Result<()> {
     if path.is_file() {
-        return Err(Failure::new(format!("{}: it is a file", path.display()), "give --out a folder"));
+        return Err(Failure::new(
+            format!("{}: is a file", path.display()),
+            "give --out the path of a folder",
+        ));
     }
     std::fs::create_dir_all(path).map_err(|error| Failure::io(path, error))
 }
@@ -119,88 +124,90 @@ fn fit(
     train: &Simulated,
     config: &FitConfig,
     resources: &Resources,
-    show: &Show,
-    doing: &str,
-) -> Result<Fitted> {
-    let progress = Progress::new(show, doing);
-    let fitted = cfqp::fit(&train.data, None, config, resources, &progress);
+    output: &OutputArgs,
+    name: &str,
+) -> Result<Model> {
+    let progress = Progress::new(output, name);
+    let fit = Fit::new(config.clone()).resources(resources.clone()).monitor(&progress);
+    let fitted = fit.run(&train.data);
     fitted.map_err(|error| match error {
-        cfqp::Error::Interrupted => Failure::interrupted("run the demo again: it starts over"),
+        cfqp::Error::Interrupted => Failure::interrupted("run the demo again"),
         error => error.into(),
     })
 }
 
-/// What a model of x and t alone answers: the same base model, told nothing of classes or of the unit's outcome.
+/// The answers of a model of individual treatment effects: the same base model of x and t without classes, which does
+/// not use the unit's outcome.
 fn ite_answers(
-    fitted: &Fitted,
+    fitted: &Model,
     train: &Simulated,
     test: &Simulated,
     resources: &Resources,
-    show: &Show,
+    output: &OutputArgs,
 ) -> Result<Answers> {
     let base = if fitted.base() == "linear" { Base::Linear } else { Base::Mlp };
     let config = FitConfig { classes: Classes::Given(1), base, ..fitted.config().clone() };
-    let ite = fit(train, &config, resources, show, "fit of an ITE model")?;
-    Ok(ite.query(&test.data, &test.truth.t_new, &Ask { rho: 0.0, ..Ask::default() })?)
+    let ite = fit(train, &config, resources, output, "fit of an ITE model")?;
+    Ok(ite.ask(&test.data).under(&test.truth.t_new).rho(0.0).answers()?)
 }
 
 fn write_picture(path: &Path, test: &Simulated, answers: &Answers, ite: &Answers) -> Result<()> {
-    let units: Vec<usize> = (0..).map_while(|class| strongest(test, class)).collect();
+    let units: Vec<usize> = (0..).map_while(|class| most_raised_unit(test, class)).collect();
     let examples: Vec<Example<'_>> = units.iter().map(|&unit| example(unit, test, answers, ite)).collect();
-    let svg = draw(&examples)
-        .map_err(|error| Failure::new(format!("{}: {error}", path.display()), "please report this"))?;
-    write_text(path, &svg)
+    write_text(path, &draw_counterfactuals(&examples))
 }
 
-/// The unit of a class whose treatment would be raised most.
-fn strongest(test: &Simulated, class: usize) -> Option<usize> {
+/// The unit of a class with the largest increase of its treatment.
+fn most_raised_unit(test: &Simulated, class: usize) -> Option<usize> {
     let change = |unit: usize| test.truth.t_new.row(unit)[0] - test.data.t().row(unit)[0];
-    let own = (0..test.data.len()).filter(|&unit| test.truth.z[unit] == class);
-    own.max_by(|&a, &b| change(a).total_cmp(&change(b)))
+    let units = (0..test.data.len()).filter(|&unit| test.truth.z[unit] == class);
+    units.max_by(|&a, &b| change(a).total_cmp(&change(b)))
 }
 
 fn example<'a>(unit: usize, test: &'a Simulated, answers: &'a Answers, ite: &'a Answers) -> Example<'a> {
+    let row = |units: &'a Units| &units.values()[unit * units.elements()..][..units.elements()];
     Example {
         unit,
         class: test.truth.z[unit],
-        treatments: [test.data.t().row(unit)[0], test.truth.t_new.row(unit)[0]],
-        before: test.data.x().row(unit),
-        seen: test.data.y().row(unit),
-        truth: test.truth.y_new.row(unit),
-        answer: answers.point.row(unit),
-        lower: answers.lower.row(unit),
-        upper: answers.upper.row(unit),
-        rival: ite.point.row(unit),
+        factual_t: test.data.t().row(unit)[0],
+        new_t: test.truth.t_new.row(unit)[0],
+        covariates: row(test.data.x()),
+        factual: row(test.data.y()),
+        truth: row(&test.truth.y_new),
+        answer: row(&answers.point),
+        lower: row(&answers.lower),
+        upper: row(&answers.upper),
+        ite_answer: row(&ite.point),
     }
 }
 
-fn summary(report: &Report<'_>, out: &Path) -> String {
+fn text(report: &Report<'_>, out: &Path) -> String {
     let found = &report.evaluation;
     let row = |name: &str, value: String| vec![name.to_owned(), value];
-    let errors = table(&[
-        row("cfqp: with the unit's class and its own noise", small(found.cf_mse)),
-        row("cfqp: with the unit's class alone (rho 0)", small(found.cf_mse_rho0)),
-        row("an ITE model: from x and the treatment alone", small(report.ite_cf_mse)),
+    let errors = align_rows(&[
+        row("cfqp, same noise (rho = 1)", format_short(found.cf_mse)),
+        row("cfqp, fresh noise (rho = 0)", format_short(found.cf_mse_rho0)),
+        row("ITE model: x and treatment only, no classes", format_short(report.ite_cf_mse)),
     ]);
-    let rest = facts(&[
+    let rest = align_facts(&[
         ("hidden classes found", report.classes.to_string()),
-        ("units whose class is right", percent(found.class_accuracy.unwrap_or(f64::NAN))),
-        ("truth inside 90% intervals", percent(found.coverage)),
+        ("class accuracy", format_percent(found.class_accuracy.unwrap_or(f64::NAN))),
+        ("coverage of 90% intervals", format_percent(found.coverage)),
         (
-            "fit, queries, all",
+            "fit, queries, total",
             format!("{:.1} s, {:.2} s, {:.1} s", report.fit_seconds, found.query_seconds, report.seconds),
         ),
         ("peak memory", report.peak_rss_mb.map_or("unknown".to_owned(), |mb| format!("{mb:.0} MB"))),
     ]);
-    let (train, test) = (count(report.train_units), count(found.units));
-    let picture = shell(report.picture);
+    let (train, test) = (format_count(report.train_units), format_count(found.units));
+    let picture = shell_quote(report.picture);
     format!(
-        "oscillator, {train} units to learn from, {test} others to ask about (base model: {base})\n\
+        "oscillator: {train} units for training, {test} for testing (base model: {base})\n\
          mean squared error of the counterfactual:\n{errors}{rest}\
          picture: {picture}\n\
          next: cfqp model show {model}\n      cfqp query {model} {data} --grid 0.2:1:9 --out curves.npz\n",
         base = report.base,
-        model = shell(report.model),
-        data = shell(&out.join("test.npz")),
+        model = shell_quote(report.model),
+        data = shell_quote(&out.join("test.npz")),
     )
 }

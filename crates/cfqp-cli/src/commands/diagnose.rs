@@ -1,44 +1,46 @@
-//! `cfqp diagnose`: can the answers be trusted?
+//! `cfqp diagnose`: checks the assumptions behind the answers.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::Args;
 use serde::Serialize;
 
-use cfqp::{Fitted, Grade, Verdict};
+use cfqp::Model;
+use cfqp::ask::{Grade, Verdict};
 
-use crate::args::Show;
+use super::ask::SourceArgs;
+use crate::args::OutputArgs;
 use crate::error::Result;
-use crate::load::read_for;
+use crate::format::{pluralise, shell_quote};
+use crate::load::read_units;
 use crate::output::Output;
 use crate::resources::ResourceArgs;
-use crate::table::{counted, shell};
 
 const EXAMPLES: &str = "\
 Examples:
   cfqp diagnose model.cfqp patients.csv
   cfqp diagnose model.cfqp new-patients.parquet --level 0.95 --json
 
-A verdict on each assumption: ok, doubtful or failed. Exit code 1 where one failed. What no data can \
-check: that no hidden cause drives both treatment and outcome, and how much of the noise would have \
-been the same (--rho of a query).";
+Each assumption is graded ok, doubtful or failed. The exit code is 1 if one failed. No data can check that \
+no hidden cause affects both treatment and outcome, nor how much of the noise would have been the same \
+(--rho of a query).";
 
-/// Can I trust it? A verdict on each assumption, with its figure
+const FILE_HELP: &str = "Units like those the model was fitted on, ideally others";
+
+/// Check whether the answers can be trusted: a verdict on each assumption
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
-pub struct DiagnoseArgs {
-    /// The model
-    model: PathBuf,
-    /// Units such as it was fitted on; best, others than those
-    file: PathBuf,
-    /// The level of the intervals that are checked
+#[command(after_help = EXAMPLES, mut_arg("file", |arg| arg.help(FILE_HELP)))]
+pub(crate) struct DiagnoseArgs {
+    #[command(flatten)]
+    source: SourceArgs,
+    /// The level of the intervals to check
     #[arg(long, default_value_t = 0.9, value_name = "L", allow_negative_numbers = true)]
     level: f64,
     #[command(flatten)]
     resources: ResourceArgs,
 }
 
-/// What `--json` prints.
+/// The JSON of the command.
 #[derive(Serialize)]
 struct Report<'a> {
     model: &'a Path,
@@ -48,14 +50,15 @@ struct Report<'a> {
     verdicts: &'a [Verdict],
 }
 
-pub fn run(args: &DiagnoseArgs, show: &Show) -> Result<Output> {
-    cfqp::Ask { level: args.level, ..cfqp::Ask::default() }.check()?;
-    let fitted = Fitted::load(&args.model, &args.resources.resolve()?)?;
-    let data = read_for(&args.file, &fitted, show)?;
-    let verdicts = fitted.judge(&data, args.level)?;
+pub(super) fn run(args: &DiagnoseArgs, output: &OutputArgs) -> Result<Output> {
+    cfqp::AskOptions { level: args.level, ..cfqp::AskOptions::default() }.validate()?;
+    let SourceArgs { model, file } = &args.source;
+    let fitted = Model::load(model, &args.resources.resolve()?)?;
+    let data = read_units(file, &fitted, output)?;
+    let verdicts = fitted.verdicts(&data, args.level)?;
     let worst = verdicts.iter().map(|verdict| verdict.grade).max().unwrap_or(Grade::Ok);
     let ok = worst != Grade::Failed;
-    let report = Report { model: &args.model, file: &args.file, units: data.len(), ok, verdicts: &verdicts };
+    let report = Report { model, file, units: data.len(), ok, verdicts: &verdicts };
     Ok(Output::new(text(&report, worst), &report)?.with_failure(!ok))
 }
 
@@ -65,16 +68,16 @@ fn text(report: &Report<'_>, worst: Grade) -> String {
         Grade::Doubtful => "doubtful",
         Grade::Failed => "failed",
     };
-    let wide = report.verdicts.iter().map(|verdict| verdict.name.len()).max().unwrap_or(0);
-    let mut text = format!("{} on {}\n", shell(report.model), counted(report.units, "unit"));
+    let wide = report.verdicts.iter().map(|verdict| verdict.assumption.name().len()).max().unwrap_or(0);
+    let mut text = format!("{} on {}\n", shell_quote(report.model), pluralise(report.units, "unit"));
     for verdict in report.verdicts {
-        let Verdict { name, sentence, .. } = verdict;
+        let (name, sentence) = (verdict.assumption.name(), &verdict.sentence);
         text += &format!("  {:<8}  {name:<wide$}  {sentence}\n", word(verdict.grade));
     }
     text + match worst {
-        Grade::Ok => "nothing that data can tell speaks against the answers\n",
+        Grade::Ok => "no problems found\n",
         Grade::Doubtful => {
-            "look at what is doubtful before you rely on the answers; flags tell which units it concerns\n"
+            "some assumptions are doubtful: check them before you rely on the answers; flags mark the units concerned\n"
         }
         Grade::Failed => "do not rely on the answers\n",
     }

@@ -1,47 +1,47 @@
-//! `cfqp evaluate`: a model's answers against the truth.
+//! `cfqp evaluate`: compares a model's answers with known counterfactuals.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
 
-use cfqp::{Evaluation, Fitted, evaluate, read_truth};
+use cfqp::Model;
+use cfqp::eval::{Evaluation, evaluate, read_truth};
 
-use super::AskArgs;
-use crate::args::Show;
+use super::ask::{AskArgs, SourceArgs};
+use crate::args::OutputArgs;
 use crate::error::Result;
-use crate::load::read_for;
+use crate::format::{align_facts, format_percent, format_short, pluralise};
+use crate::load::read_units;
 use crate::output::Output;
-use crate::resources::{ResourceArgs, peak_rss_mb};
-use crate::table::{counted, facts, percent, small};
+use crate::resources::peak_rss_mb;
 
 const EXAMPLES: &str = "\
 Examples:
   cfqp evaluate model.cfqp test.npz
-  cfqp evaluate model.cfqp test.npz --rho 0 --json     the noise of both worlds was drawn apart
+  cfqp evaluate model.cfqp test.npz --rho 0 --json     for data with fresh noise
   cfqp evaluate model.cfqp test.csv --truth test.truth.npz
 
-An .npz FILE holds x, t, y and the truth: t_new, y_new and, for the classes' accuracy, z. With a \
-table, the truth of its units, in their order, stands in a file of its own.";
+An .npz FILE has x, t, y and the truth: t_new, y_new and, for the accuracy of classes, z. For a table, \
+--truth names an .npz file with the truth of its units, in the same order.";
 
-/// Compare a model's answers with the truth, where it is known
+const FILE_HELP: &str =
+    "The units and their truth: an .npz file with x, t, y, t_new, y_new and optionally z; or a table";
+
+/// Compare a model's answers with known counterfactuals
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
-pub struct EvaluateArgs {
-    /// The model
-    model: PathBuf,
-    /// Units and their truth: a .npz file with x, t, y, t_new, y_new and optionally z; or a table
-    file: PathBuf,
-    /// The truth of the units: a .npz file with t_new, y_new and optionally z [default: FILE]
+#[command(after_help = EXAMPLES, mut_arg("file", |arg| arg.help(FILE_HELP)))]
+pub(crate) struct EvaluateArgs {
+    #[command(flatten)]
+    source: SourceArgs,
+    /// The truth: an .npz file with t_new, y_new and optionally z [default: FILE]
     #[arg(long, value_name = "FILE.npz")]
     truth: Option<PathBuf>,
     #[command(flatten)]
     ask: AskArgs,
-    #[command(flatten)]
-    resources: ResourceArgs,
 }
 
-/// What `--json` prints.
+/// The JSON of the command.
 #[derive(Serialize)]
 struct Report {
     #[serde(flatten)]
@@ -50,13 +50,13 @@ struct Report {
     peak_rss_mb: Option<f64>,
 }
 
-pub fn run(args: &EvaluateArgs, show: &Show) -> Result<Output> {
-    let ask = args.ask.resolve()?;
-    let resources = args.resources.resolve()?;
-    let fitted = Fitted::load(&args.model, &resources)?;
-    let data = read_for(&args.file, &fitted, show)?;
-    let truth = read_truth(args.truth.as_ref().unwrap_or(&args.file))?;
-    let evaluation = evaluate(&fitted, &data, &truth, &ask)?;
+pub(super) fn run(args: &EvaluateArgs, output: &OutputArgs) -> Result<Output> {
+    let settings = args.ask.resolve()?;
+    let SourceArgs { model, file } = &args.source;
+    let fitted = Model::load(model, &settings.resources)?;
+    let data = read_units(file, &fitted, output)?;
+    let truth = read_truth(args.truth.as_ref().unwrap_or(file))?;
+    let evaluation = evaluate(&fitted, &data, &truth, settings.ask)?;
     let report = Report { evaluation, classes: fitted.classes(), peak_rss_mb: peak_rss_mb() };
     Output::new(summary(&report), &report)
 }
@@ -65,20 +65,20 @@ fn summary(report: &Report) -> String {
     let found = &report.evaluation;
     let mut rows = vec![
         (
-            "counterfactual mse",
-            format!("{} ({} in units of y)", small(found.cf_mse), small(found.cf_mse_raw)),
+            "counterfactual MSE",
+            format!("{} ({} in units of y)", format_short(found.cf_mse), format_short(found.cf_mse_raw)),
         ),
-        ("without the unit's own noise", format!("{} (rho 0)", small(found.cf_mse_rho0))),
+        ("with fresh noise (rho = 0)", format_short(found.cf_mse_rho0)),
     ];
     rows.extend(found.ssim.map(|ssim| ("structural similarity", format!("{ssim:.3}"))));
     if let (Some(accuracy), Some(ari)) = (found.class_accuracy, found.ari) {
-        rows.push(("class accuracy", format!("{} (adjusted Rand index {ari:.3})", percent(accuracy))));
+        rows.push(("class accuracy", format!("{} (adjusted Rand index {ari:.3})", format_percent(accuracy))));
     }
-    let level = format!("{} at level {}", percent(found.coverage), found.ask.level);
+    let level = format!("{} at level {}", format_percent(found.coverage), found.ask.level);
     rows.extend([
-        ("interval coverage", format!("{level}, mean width {}", small(found.width))),
-        ("answers without a flag", percent(found.ok)),
+        ("interval coverage", format!("{level}, mean width {}", format_short(found.width))),
+        ("answers without warnings", format_percent(found.ok)),
         ("seconds", format!("{:.2}", found.query_seconds)),
     ]);
-    format!("{}, rho {}\n{}", counted(found.units, "unit"), found.ask.rho, facts(&rows))
+    format!("{}, rho = {}\n{}", pluralise(found.units, "unit"), found.ask.rho, align_facts(&rows))
 }

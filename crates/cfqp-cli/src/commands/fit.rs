@@ -1,74 +1,78 @@
-//! `cfqp fit`: from data to a model that can be asked.
+//! `cfqp fit`: fits a model to data.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
 use serde::Serialize;
 
+use cfqp::data::table::TableSummary;
 use cfqp::{
-    Base, Classes, Counts, FitConfig, FitReport, Fitted, Monitor, Recipe, Resources, Sharing, Start, Tried,
+    Base, Classes, Dataset, Fit, FitConfig, FitReport, Model, Monitor, Recipe, Resources, Sharing, Start,
 };
 
-use crate::args::{Show, choice, up_to};
+use crate::args::{OutputArgs, parse_choice, parse_count};
 use crate::columns::TableArgs;
 use crate::error::{Failure, Result};
 use crate::files::{check_out, checkpoint, remove_checkpoint};
+use crate::fit_summary::{sharing_name, summarise_fit};
+use crate::format::shell_quote;
 use crate::interrupt;
-use crate::load::{Input, input};
+use crate::load::{Input, Loaded, resolve_input};
 use crate::output::Output;
 use crate::progress::Progress;
-use crate::resources::{ResourceArgs, Sparing, peak_rss_mb};
-use crate::table::{count, counted, shell, small, table};
+use crate::resources::{MemorySaver, ResourceArgs, peak_rss_mb};
+
+const MAX_MEMBERS: usize = 1000;
+const MAX_EPOCHS: usize = 1_000_000;
 
 const EXAMPLES: &str = "\
 Examples:
   cfqp fit patients.csv --x age,sex,'bp_*' --t dose --y outcome --id patient --out model.cfqp
   cfqp fit samples.csv --id patient --time min --series pa,pv --t dose --treated-at 20 --out m.cfqp
-  cfqp fit study.toml                         all of this in a file; flags go before it
+  cfqp fit study.toml                         settings in a file; flags override the file
   cfqp fit data.npz --out model.cfqp
   cfqp fit train.npz --valid valid.npz --classes 3 --base mlp --out model.cfqp
   cfqp fit data.npz --recipe paper --base unet --classes 3 --out paper.cfqp
-  cfqp fit data.npz --out model.cfqp --resume after an interruption
+  cfqp fit data.npz --out model.cfqp --resume     continues an interrupted fit
 
-A table has a row per unit, or, with --time, a row per sample. `cfqp check` shows what would be read. \
-The model remembers the columns: later commands need no flags for them.
-An .npz file holds x [n, ...], t [n] or [n, d], y [n, ...] and, where values are missing, x_mask and y_mask \
-(true where a value was observed). z, t_new and y_new may be there and are never read.
-A study: data = \"samples.csv\", out = \"model.cfqp\", then [table] with x, t, y, id, time, series, \
-treated_at, ... and [fit] with classes, base, seed, ... as the flags; paths are relative to its own folder.";
+A table has one row per unit or, with --time, one row per sample. `cfqp check` shows what is read. The model \
+stores the columns: later commands need no flags for them.
+An .npz file has x [n, ...], t [n] or [n, d], y [n, ...] and, if values are missing, x_mask and y_mask (true \
+for observed values). z, t_new and y_new are allowed and ignored.
+A study file has data = \"samples.csv\", out = \"model.cfqp\", then [table] with x, t, y, id, time, series, \
+treated_at, ... and [fit] with classes, base, seed, ... like the flags. Its paths are relative to its folder.";
 
-/// Fit a model: find the hidden classes and how each responds
+/// Fit a model: find the hidden classes and how each of them responds
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub struct FitArgs {
-    /// The data: .csv, .parquet, .arrow or .npz; or a study, .toml
+pub(crate) struct FitArgs {
+    /// The data: .csv, .parquet, .arrow or .npz; or a study file, .toml
     file: PathBuf,
     /// The model file to write
     #[arg(long, value_name = "MODEL.cfqp")]
     out: Option<PathBuf>,
-    /// Data to choose and calibrate on [default: taken out of FILE]
+    /// Data for selection and calibration [default: a part of FILE]
     #[arg(long, value_name = "FILE")]
     valid: Option<PathBuf>,
     #[command(flatten)]
-    settings: SettingArgs,
-    /// How many hidden classes; auto: as many as held-out units support [default: auto]
+    settings: FitSettingArgs,
+    /// Number of hidden classes; auto: as many as held-out units support [default: auto]
     #[arg(long, value_name = "K|auto", value_parser = parse_classes)]
     classes: Option<Classes>,
-    /// The most classes that auto tries [default: 9]
+    /// The maximum number of classes that auto tries [default: 9]
     #[arg(long, value_name = "K")]
     max_classes: Option<usize>,
     /// default: several starts, an ensemble, calibrated intervals; paper: the published algorithm
-    #[arg(long, value_parser = choice::<Recipe>(&["default", "paper"]))]
+    #[arg(long, value_parser = parse_choice::<Recipe>(&["default", "paper"]))]
     recipe: Option<Recipe>,
-    /// Members of the ensemble [default: by base model]
-    #[arg(long, value_name = "N", value_parser = up_to(1000))]
+    /// Number of ensemble members [default: depends on the base model]
+    #[arg(long, value_name = "N", value_parser = parse_count(MAX_MEMBERS))]
     members: Option<usize>,
-    /// Go on from where an interrupted fit to the same --out stopped
+    /// Continue an interrupted fit to the same --out
     #[arg(long)]
     resume: bool,
-    /// Replace the model file, or the rest of an interrupted fit, if it exists
+    /// Replace an existing model file or the checkpoint of an interrupted fit
     #[arg(long)]
     force: bool,
     #[command(flatten)]
@@ -77,32 +81,33 @@ pub struct FitArgs {
     resources: ResourceArgs,
 }
 
-/// Settings of every fit.
+/// Settings of a fit that `select` shares.
 #[derive(Debug, Args)]
-pub struct SettingArgs {
-    /// Where EM starts from, one or more, comma-separated [default: several; kmeans for the paper's recipe]
-    #[arg(long, value_delimiter = ',', value_parser = choice::<Start>(&STARTS))]
+pub(super) struct FitSettingArgs {
+    /// Starts of EM, comma-separated [default: several; kmeans for --recipe paper]
+    #[arg(long, value_delimiter = ',', value_parser = parse_choice::<Start>(&STARTS))]
     init: Vec<Start>,
-    /// The base model; auto: the one that predicts held-out units best [default: auto]
-    #[arg(long, value_parser = choice::<Base>(&BASES))]
+    /// Base model; auto: the one that predicts held-out units best [default: auto]
+    #[arg(long, value_parser = parse_choice::<Base>(&BASES))]
     base: Option<Base>,
-    /// A network per class, or one that is told the class; auto: the better on held-out units [default: auto]
-    #[arg(long, value_parser = choice::<Sharing>(&["auto", "separate", "conditional"]))]
+    /// separate: one network per class; conditional: one shared network with the class as input; auto: the better one
+    /// on held-out units [default: auto]
+    #[arg(long, value_parser = parse_choice::<Sharing>(&["auto", "separate", "conditional"]))]
     sharing: Option<Sharing>,
-    /// Epochs of each network's last training [default: by base model and units]
-    #[arg(long, value_name = "N", value_parser = up_to(1_000_000))]
+    /// Epochs of each network's final training [default: depends on base model and units]
+    #[arg(long, value_name = "N", value_parser = parse_count(MAX_EPOCHS))]
     epochs: Option<usize>,
-    /// Adam's step size [default: by base model]
+    /// Learning rate of Adam [default: depends on the base model]
     #[arg(long, value_name = "R", allow_negative_numbers = true)]
     learning_rate: Option<f64>,
-    /// Seed; equal data, settings and seed give an equal model [default: 0]
+    /// Random seed; equal data, settings and seed give an equal model [default: 0]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 }
 
-impl SettingArgs {
-    /// `config` with what the command line says instead.
-    pub fn over(&self, config: FitConfig) -> FitConfig {
+impl FitSettingArgs {
+    /// `config`, overridden by the flags that are given.
+    pub(super) fn override_config(&self, config: FitConfig) -> FitConfig {
         FitConfig {
             starts: if self.init.is_empty() { config.starts } else { self.init.clone() },
             base: self.base.unwrap_or(config.base),
@@ -117,24 +122,24 @@ impl SettingArgs {
 
 const STARTS: [&str; 7] =
     ["kmeans", "gmm", "kmeans-scaled", "kmeans-unit", "kmeans-outcome", "annealed", "scratch"];
-/// The base models by name.
-pub const BASES: [&str; 5] = ["auto", "linear", "mlp", "unet", "transformer"];
+/// The names of the base models.
+pub(super) const BASES: [&str; 5] = ["auto", "linear", "mlp", "unet", "transformer"];
 
-/// A number of classes, or auto.
-pub fn parse_classes(text: &str) -> Result<Classes, String> {
+/// Parses a number of classes or `auto`.
+pub(super) fn parse_classes(text: &str) -> Result<Classes, String> {
     match text {
         "auto" => Ok(Classes::Auto),
-        _ => text.parse().map(Classes::Given).map_err(|_| "give a number, or auto".to_owned()),
+        _ => text.parse().map(Classes::Given).map_err(|_| "expected a number or auto".to_owned()),
     }
 }
 
 impl FitArgs {
-    /// What is asked for, by the study and, before it, the command line.
-    fn input(&self) -> Result<Input> {
-        let mut input = input(&self.file, &self.table)?;
+    /// The data and settings: the study, overridden by the flags.
+    fn resolve(&self) -> Result<Input> {
+        let mut input = resolve_input(&self.file, &self.table)?;
         input.valid = self.valid.clone().or(input.valid);
         input.out = self.out.clone().or(input.out);
-        let config = self.settings.over(input.config);
+        let config = self.settings.override_config(input.config);
         input.config = FitConfig {
             recipe: self.recipe.unwrap_or(config.recipe),
             classes: self.classes.unwrap_or(config.classes),
@@ -145,23 +150,24 @@ impl FitArgs {
         if input.config.recipe == Recipe::Paper && input.config.starts.is_empty() {
             input.config.starts = vec![Start::Kmeans];
         }
-        input.config.check()?;
+        input.config.clone().validate()?;
         Ok(input)
     }
 
-    fn resources(&self, out: &Path) -> Result<Resources> {
+    /// The resources of the fit, after checking that its files can be written.
+    fn resolve_resources(&self, out: &Path) -> Result<Resources> {
         let resources = self.resources.resolve()?;
         check_out(out, self.force)?;
         let part = checkpoint(out);
         if part.exists() && !self.resume && !self.force {
-            let message = format!("{}: an interrupted fit left it", part.display());
-            return Err(Failure::new(message, "give --resume to go on from it, or --force to start over"));
+            let message = format!("{}: left by an interrupted fit", part.display());
+            return Err(Failure::new(message, "use --resume to continue it, or --force to start over"));
         }
         Ok(Resources { checkpoint: Some(part), resume: self.resume, ..resources })
     }
 }
 
-/// What `--json` prints.
+/// The JSON of the command.
 #[derive(Serialize)]
 struct Report<'a> {
     model: &'a Path,
@@ -171,33 +177,24 @@ struct Report<'a> {
     members: usize,
     seconds: f64,
     peak_rss_mb: Option<f64>,
-    data: &'a Counts,
+    data: &'a TableSummary,
     #[serde(flatten)]
     fit: &'a FitReport,
 }
 
-pub fn run(args: &FitArgs, show: &Show) -> Result<Output> {
-    let input = args.input()?;
+pub(super) fn run(args: &FitArgs, output: &OutputArgs) -> Result<Output> {
+    let input = args.resolve()?;
     let out = input.out.as_deref().ok_or_else(|| {
-        Failure::new("there is no --out", "name the model file to write, such as --out model.cfqp")
+        Failure::new("--out is missing", "name the model file to write, for example --out model.cfqp")
     })?;
-    let resources = args.resources(out)?;
+    let resources = args.resolve_resources(out)?;
     let loaded = input.load()?;
-    loaded.check(&input, show)?;
-    let valid = input.load_valid(loaded.layout.as_ref(), show)?;
+    loaded.check(&input, output)?;
+    let valid = input.load_valid(loaded.layout.as_ref(), output)?;
     interrupt::listen();
     let start = Instant::now();
-    let progress = Progress::new(show, "fit");
-    let images = loaded.data.y().shape().len() == 3;
-    let sparing = images.then(|| Sparing::new(&progress));
-    let monitor = sparing.as_ref().map_or(&progress as &dyn Monitor, |sparing| sparing);
-    let fitted = cfqp::fit(&loaded.data, valid.as_ref(), &input.config, &resources, monitor);
-    drop(progress);
+    let fitted = fit(&loaded, valid.as_ref(), &input.config, &resources, output);
     let fitted = fitted.map_err(|error| explain(error, &checkpoint(out), args.resume))?;
-    let fitted = match loaded.layout {
-        Some(layout) => fitted.with_layout(layout)?,
-        None => fitted,
-    };
     let seconds = start.elapsed().as_secs_f64();
     fitted.save(out)?;
     remove_checkpoint(&checkpoint(out))?;
@@ -205,112 +202,64 @@ pub fn run(args: &FitArgs, show: &Show) -> Result<Output> {
         model: out,
         classes: fitted.classes(),
         base: fitted.base(),
-        sharing: sharing(&fitted),
+        sharing: sharing_name(&fitted),
         members: fitted.members(),
         seconds,
         peak_rss_mb: peak_rss_mb(),
         data: &loaded.counts,
         fit: fitted.report(),
     };
-    let (model, file) = (shell(out), shell(&input.data));
-    let next = match fitted.layout() {
-        None => format!("next: cfqp query {model} {file} --treatment T --out answers.npz\n"),
-        Some(_) => format!(
-            "next: cfqp diagnose {model} {file}\n      cfqp query {model} {file} --treatment T --out answers.csv\n      cfqp report {model} {file} --out report.html\n"
-        ),
-    };
-    let text = format!("{}wrote {model} in {seconds:.1} s\n{next}", summary(&fitted));
+    let next = next_commands(&fitted, out, &input.data);
+    let text = format!("{}wrote {} in {seconds:.1} s\n{next}", summarise_fit(&fitted), shell_quote(out));
     Output::new(text, &report)
 }
 
-/// Tell how to go on, and leave nothing behind that cannot help.
-fn explain(error: cfqp::Error, part: &Path, resumed: bool) -> Failure {
+fn fit(
+    loaded: &Loaded,
+    valid: Option<&Dataset>,
+    config: &FitConfig,
+    resources: &Resources,
+    output: &OutputArgs,
+) -> cfqp::Result<Model> {
+    let progress = Progress::new(output, "fit");
+    let is_image = loaded.data.y().shape().len() == 3;
+    let saver = is_image.then(|| MemorySaver::new(&progress));
+    let monitor = saver.as_ref().map_or(&progress as &dyn Monitor, |saver| saver);
+    let fit = Fit::new(config.clone()).resources(resources.clone()).monitor(monitor);
+    match valid {
+        Some(valid) => fit.validate_on(valid).run(loaded.units()),
+        None => fit.run(loaded.units()),
+    }
+}
+
+fn next_commands(fitted: &Model, model: &Path, data: &Path) -> String {
+    let (model, data) = (shell_quote(model), shell_quote(data));
+    match fitted.layout() {
+        None => format!("next: cfqp query {model} {data} --treatment T --out answers.npz\n"),
+        Some(_) => format!(
+            "next: cfqp diagnose {model} {data}\n      \
+             cfqp query {model} {data} --treatment T --out answers.csv\n      \
+             cfqp report {model} {data} --out report.html\n"
+        ),
+    }
+}
+
+/// Adds a hint on how to continue. A checkpoint that cannot help is removed.
+fn explain(error: cfqp::Error, checkpoint: &Path, resumed: bool) -> Failure {
     match error {
-        cfqp::Error::Interrupted if part.exists() => Failure::interrupted(format!(
-            "what was finished is in {}: give the same command and --resume to go on",
-            part.display()
+        cfqp::Error::Interrupted if checkpoint.exists() => Failure::interrupted(format!(
+            "finished work is in {}: run the same command with --resume to continue",
+            checkpoint.display()
         )),
-        cfqp::Error::Interrupted => Failure::interrupted("nothing was finished yet: run the command again"),
-        // the disk was full, say: what was finished can still be used
+        cfqp::Error::Interrupted => Failure::interrupted("no work was finished yet: run the command again"),
+        // for example a full disk: the finished work can still be used
         error @ cfqp::Error::Io { .. } => error.into(),
         error => {
             if !resumed {
-                // the same settings would fail again; that it cannot be removed matters less than why they failed
-                let _ = std::fs::remove_file(part);
+                // the same settings would fail again; the error matters more than a file that cannot be removed
+                let _ = std::fs::remove_file(checkpoint);
             }
             error.into()
         }
     }
-}
-
-/// How the classes share networks.
-pub fn sharing(fitted: &Fitted) -> &'static str {
-    if fitted.shares() { "conditional" } else { "separate" }
-}
-
-/// How a fit went, for people.
-pub fn summary(fitted: &Fitted) -> String {
-    let report = fitted.report();
-    let [train, valid, calibration] = report.units.map(count);
-    let mut text = tried(report) + &starts(report);
-    let classes = if fitted.classes() == 1 { "class" } else { "classes" };
-    let networks = if fitted.shares() { "one network, told the class" } else { "a network per class" };
-    let sizes: Vec<String> = report.class_sizes.iter().map(|&size| count(size)).collect();
-    let _ = writeln!(
-        text,
-        "fitted {} {classes} (of {} units) with {}, {networks}, {}",
-        fitted.classes(),
-        sizes.join(", "),
-        fitted.base(),
-        counted(fitted.members(), "member"),
-    );
-    let _ = writeln!(text, "{train} units trained, {valid} selected, {calibration} calibrated the intervals");
-    let _ = writeln!(
-        text,
-        "held-out units: mse {}, -log likelihood {:.2}; delta_hat {}",
-        small(report.val_mse),
-        report.val_nll,
-        small(report.delta_hat)
-    );
-    report.notes.iter().for_each(|note| text += &format!("note: {note}\n"));
-    text
-}
-
-fn tried(report: &FitReport) -> String {
-    if report.tried.is_empty() {
-        return String::new();
-    }
-    format!("tried, on {} held-out units:\n{}", count(report.units[1]), tried_table(&report.tried))
-}
-
-/// Base models and numbers of classes, and what held-out units say of them.
-pub fn tried_table(tried: &[Tried]) -> String {
-    let mut rows = vec![
-        ["base", "classes", "-log likelihood", "full law", "to judge K", "mse", ""]
-            .map(String::from)
-            .to_vec(),
-    ];
-    rows.extend(tried.iter().map(|tried| {
-        let mark = if tried.chosen { "<- chosen" } else { "" };
-        let [nll, evidence, priced] =
-            [tried.nll, tried.evidence, tried.priced()].map(|value| format!("{value:.2}"));
-        let (base, classes) = (tried.base.clone(), tried.classes.to_string());
-        vec![base, classes, nll, evidence, priced, small(tried.mse), mark.to_owned()]
-    }));
-    table(&rows)
-}
-
-fn starts(report: &FitReport) -> String {
-    if report.starts.is_empty() {
-        return String::new();
-    }
-    // a start that was tried with both kinds of sharing counts by its better try
-    let mut each: Vec<(&str, f64)> = Vec::new();
-    for start in &report.starts {
-        if each.iter().all(|(name, _)| *name != start.start.name()) {
-            each.push((start.start.name(), start.agreement));
-        }
-    }
-    let each: Vec<String> = each.iter().map(|(name, agreement)| format!("{name} {agreement:.2}")).collect();
-    format!("starts, best first, and how far their classes agree with the best: {}\n", each.join(", "))
 }

@@ -1,18 +1,20 @@
-//! Treatments at equal distances, as `LO:HI:N`.
+//! Evenly spaced treatments, given as `LO:HI:N`.
 
 use std::str::FromStr;
 
-use cfqp::{Fitted, Units};
+use cfqp::{Model, Units};
 
-use crate::args::finite;
+use crate::args::parse_finite;
 use crate::error::{Failure, Result};
 
-/// Treatments at equal distances.
+const MAX_STEPS: usize = 100_000;
+
+/// Evenly spaced treatments.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Grid {
+pub(super) struct Grid {
     low: f32,
     high: f32,
-    pub steps: usize,
+    steps: usize,
 }
 
 impl FromStr for Grid {
@@ -21,13 +23,13 @@ impl FromStr for Grid {
     fn from_str(text: &str) -> Result<Self, String> {
         let parts: Vec<&str> = text.split(':').collect();
         let &[low, high, steps] = &parts[..] else {
-            return Err("give LO:HI:N, such as 0.2:1:9".to_owned());
+            return Err("expected LO:HI:N, for example 0.2:1:9".to_owned());
         };
-        let (low, high) = (finite(low)?, finite(high)?);
+        let (low, high) = (parse_finite(low)?, parse_finite(high)?);
         match steps.parse() {
-            Ok(steps @ 2..=100_000) if low < high => Ok(Self { low, high, steps }),
-            Ok(2..=100_000) => Err(format!("LO is not below HI: {low}, {high}")),
-            _ => Err(format!("N is not a number from 2 to 100000: {steps}")),
+            Ok(steps @ 2..=MAX_STEPS) if low < high => Ok(Self { low, high, steps }),
+            Ok(2..=MAX_STEPS) => Err(format!("LO must be below HI: {low}, {high}")),
+            _ => Err(format!("N must be an integer from 2 to {MAX_STEPS}: {steps}")),
         }
     }
 }
@@ -39,12 +41,15 @@ impl Grid {
         Units::new("grid", vec![1], (0..self.steps).map(at).collect())
     }
 
-    /// The treatments, for a model whose treatments are single numbers.
-    pub fn resolve(&self, fitted: &Fitted) -> Result<Units> {
+    /// The treatments, after checking that those of the model are single numbers.
+    pub(super) fn resolve(&self, fitted: &Model) -> Result<Units> {
         let dimensions = fitted.shapes().t;
         if dimensions != 1 {
-            let message = format!("grid: treatments of this model have {dimensions} dimensions");
-            return Err(Failure::new(message, "ask about one at a time, by `cfqp query --treatment T1,T2`"));
+            let message = format!("--grid: the treatments of this model have {dimensions} dimensions");
+            return Err(Failure::new(
+                message,
+                "ask about one treatment at a time: cfqp query --treatment T1,T2",
+            ));
         }
         Ok(self.units()?)
     }
@@ -55,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_grid_has_both_ends() {
+    fn a_grid_includes_both_ends() {
         let grid: Grid = "-1:1:5".parse().unwrap();
         assert_eq!(grid.units().unwrap().values(), [-1.0, -0.5, 0.0, 0.5, 1.0]);
         for wrong in

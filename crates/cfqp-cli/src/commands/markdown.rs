@@ -1,4 +1,4 @@
-//! A page in Markdown for every command, made from its help.
+//! Markdown pages of the commands, generated from their help.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -8,13 +8,13 @@ use clap::{Arg, Command};
 use crate::error::Result;
 use crate::files::write_text;
 
-/// Write a page for each command of `cli`, and one that lists them, into `folder`; how many.
-pub fn write(cli: Command, folder: &Path) -> Result<usize> {
+/// Writes a page for each command of `cli` and an index into `folder`; returns the number of pages.
+pub(super) fn write(cli: Command, folder: &Path) -> Result<usize> {
     let mut cli = cli.disable_help_subcommand(true).term_width(100);
     cli.build();
     let mut pages = Vec::new();
     collect(&cli, "cfqp", &mut pages);
-    let mut index = "# Commands\n\nA page per command, made from its help by `cfqp man --format markdown --out docs/commands`.\n\n| | |\n|---|---|\n".to_owned();
+    let mut index = "# Commands\n\nOne page per command, generated from its help by `cfqp man --format markdown --out docs/commands`.\n\n| | |\n|---|---|\n".to_owned();
     for (name, about, text) in &pages {
         let file = format!("{}.md", name.replace(' ', "-"));
         let _ = writeln!(index, "| [`{name}`]({file}) | {about} |");
@@ -24,7 +24,7 @@ pub fn write(cli: Command, folder: &Path) -> Result<usize> {
     Ok(pages.len() + 1)
 }
 
-/// The name, the purpose and the page of every command below `command`.
+/// Collects name, purpose and page of every subcommand of `command`.
 fn collect(command: &Command, name: &str, pages: &mut Vec<(String, String, String)>) {
     for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
         let name = format!("{name} {}", sub.get_name());
@@ -62,7 +62,7 @@ fn page(command: &Command, name: &str, about: &str) -> String {
     out
 }
 
-/// An argument with its value, what it is for, and what it may be.
+/// An argument with its value, its help, and its possible values.
 fn row(arg: &Arg) -> String {
     let value = arg.get_value_names().map(|names| names.join(" ")).unwrap_or_default();
     let takes = arg.get_action().takes_values();
@@ -91,7 +91,7 @@ fn row(arg: &Arg) -> String {
     format!("| `{}` | {} |\n", name.replace('|', "\\|"), help.replace('|', "\\|").replace('<', "&lt;"))
 }
 
-/// The text behind the options: lines that are indented are commands, the rest are paragraphs.
+/// The text after the options: indented lines are commands, the rest are paragraphs.
 fn examples(text: &str) -> String {
     let mut out = String::new();
     let mut code = false;

@@ -1,45 +1,46 @@
-//! `cfqp model`: what is in a model file.
+//! `cfqp model`: shows the contents of a model file.
 
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
-use cfqp::{FitConfig, FitReport, Fitted, Form, Layout, Resources};
+use cfqp::data::table::TableForm;
+use cfqp::{FitConfig, FitReport, Layout, Model, Resources};
 
-use super::fit::{sharing, summary};
 use crate::error::Result;
+use crate::fit_summary::{sharing_name, summarise_fit};
+use crate::format::{align_facts, shell_quote};
 use crate::output::Output;
-use crate::table::{facts, shell};
 
-/// Look into a model file
+/// Inspect a model file
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   cfqp model show model.cfqp
   cfqp model show model.cfqp --json")]
-pub struct ModelArgs {
+pub(crate) struct ModelArgs {
     #[command(subcommand)]
-    what: What,
+    command: ModelCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum ModelCommand {
     Show(ShowArgs),
 }
 
-/// Show what a model file holds
+/// Show the contents of a model file
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   cfqp model show model.cfqp
   cfqp model show model.cfqp --json | jq .config")]
 struct ShowArgs {
-    /// The model
+    /// The model file
     model: PathBuf,
 }
 
-/// What `--json` prints.
+/// The JSON of the command.
 #[derive(Serialize)]
 struct Report<'a> {
     model: &'a Path,
@@ -58,16 +59,16 @@ struct Report<'a> {
     fit: &'a FitReport,
 }
 
-pub fn run(args: &ModelArgs) -> Result<Output> {
-    let What::Show(args) = &args.what;
-    let fitted = Fitted::load(&args.model, &Resources::default())?;
+pub(super) fn run(args: &ModelArgs) -> Result<Output> {
+    let ModelCommand::Show(args) = &args.command;
+    let fitted = Model::load(&args.model, &Resources::default())?;
     let shapes = fitted.shapes();
-    let (scales, weights) = fitted.varies();
+    let (scales, weights) = (fitted.scale_depends_on_treatment(), fitted.weights_depend_on_covariates());
     let report = Report {
         model: &args.model,
         classes: fitted.classes(),
         base: fitted.base(),
-        sharing: sharing(&fitted),
+        sharing: sharing_name(&fitted),
         members: fitted.members(),
         x_shape: &shapes.x,
         treatments: shapes.t,
@@ -79,27 +80,31 @@ pub fn run(args: &ModelArgs) -> Result<Output> {
         config: fitted.config(),
         fit: fitted.report(),
     };
-    let varies = |yes, what: &str| if yes { format!("depend on {what}") } else { "constant".to_owned() };
+    let dependence =
+        |varies, what: &str| if varies { format!("depend on {what}") } else { "constant".to_owned() };
     let mut rows = vec![
-        ("x", format!("{:?}{}", shapes.x, if shapes.missing { ", values may be missing" } else { "" })),
+        ("x", format!("{:?}{}", shapes.x, if shapes.missing { ", with missing values" } else { "" })),
         ("t", format!("[{}]", shapes.t)),
         ("y", format!("{:?}", shapes.y)),
-        ("noise scales", varies(scales, "the treatment")),
-        ("class weights", varies(weights, "x")),
+        ("noise scales", dependence(scales, "the treatment")),
+        ("class weights", dependence(weights, "x")),
         ("seed", fitted.config().seed.to_string()),
     ];
-    rows.extend(fitted.layout().map(|layout| ("columns", columns(layout))));
-    Output::new(format!("{}\n{}{}", shell(&args.model), facts(&rows), summary(&fitted)), &report)
+    rows.extend(fitted.layout().map(|layout| ("columns", describe_columns(layout))));
+    Output::new(
+        format!("{}\n{}{}", shell_quote(&args.model), align_facts(&rows), summarise_fit(&fitted)),
+        &report,
+    )
 }
 
 /// The columns of the table that a model was fitted on.
-fn columns(layout: &Layout) -> String {
+fn describe_columns(layout: &Layout) -> String {
     let id = layout.id.as_ref().map_or(String::new(), |id| format!("id {id}; "));
     let t = layout.t.join(", ");
     match &layout.form {
-        Form::Wide { x, y } => {
+        TableForm::Wide { x, y } => {
             format!("{id}x {}; t {t}; y {}", x.columns().join(", "), y.columns().join(", "))
         }
-        Form::Long(long) => format!("{id}time {}; series {}; t {t}", long.time, long.series.join(", ")),
+        TableForm::Long(long) => format!("{id}time {}; series {}; t {t}", long.time, long.series.join(", ")),
     }
 }

@@ -1,23 +1,25 @@
-//! `cfqp query`: what units would have shown under other treatments.
+//! `cfqp query`: outcomes of units under other treatments.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Instant;
 
 use clap::Args;
 
-use cfqp::{Ask, Asked, Dataset, Fitted, Format, Ids, Tabulation, Units, write_sheets};
+use cfqp::ask::{StreamBatch, UnitStream};
+use cfqp::data::table::{FileFormat, Ids};
+use cfqp::{AskOptions, Model, Units};
 
-use super::arrays::{write_answers, write_curves};
-use super::flags::{Answered, Flags};
+use super::answered::{AnswerCounts, Answered, write_answers};
+use super::arrays::{write_answer_arrays, write_curve_arrays};
+use super::ask::{AskArgs, OutArgs, SourceArgs};
 use super::grid::Grid;
-use super::{AskArgs, curve};
-use crate::args::{Show, finite};
+use crate::args::{OutputArgs, parse_finite};
 use crate::error::{Failure, Result};
-use crate::files::check_out;
 use crate::output::Output;
-use crate::progress::Counter;
-use crate::resources::{ResourceArgs, peak_rss_mb};
-use crate::stream::{Batch, Stream};
+use crate::resources::peak_rss_mb;
+
+/// The maximum of numbers in the arrays of an .npz file.
+const MAX_ARRAY_NUMBERS: usize = 1 << 30;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -26,159 +28,141 @@ Examples:
   cfqp query model.cfqp data.npz --treatment-from t_new --rho 0 --out answers.npz
   cfqp query model.cfqp data.npz --grid 0.2:1:9 --level 0.95 --out curves.npz
 
-FILE has the columns that the model was fitted on: it remembers them, so no flags are needed. A table \
-is read and answered part by part: its length does not matter, if the rows of a unit stand together.
-The output as .parquet, .csv, .arrow or .jsonl has a row per unit (and time): id, t, t_new, every \
-outcome Y with lower_Y and upper_Y, class, posterior_K and flag: ok, or what speaks against the \
-answer: ambiguous_class, off_support, starts_disagree.
-As .npz: answer, lower and upper [n, ...], posterior [n, classes], class, entropy, t_new, the flags, \
-and id where ids are whole numbers;
-with --grid: answer, lower, upper [n, N, ...], off_support, starts_disagree [n, N], and grid.";
+FILE has the columns that the model was fitted on; no flags are needed for them. Tables are streamed, so \
+they can be larger than memory, but the rows of a unit must be adjacent.
+A .parquet, .csv, .arrow or .jsonl output has one row per unit (and time): id, t, t_new, every outcome Y \
+with lower_Y and upper_Y, class, posterior_K and flag: ok, or the warnings ambiguous_class, off_support, \
+starts_disagree.
+An .npz output has answer, lower and upper [n, ...], posterior [n, classes], class, entropy, t_new, the \
+flags, and id if ids are integers; with --grid: answer, lower, upper [n, N, ...], off_support, \
+starts_disagree [n, N], and grid.";
 
-/// Answer: what would each unit have shown under another treatment?
+const OUT_HELP: &str = "The file to write: .parquet, .csv, .arrow, .jsonl or .npz";
+
+/// Predict the outcome of each unit under another treatment
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
-pub struct QueryArgs {
-    /// The model
-    model: PathBuf,
-    /// The units, with their x, t and y: .csv, .parquet, .arrow or .npz
-    file: PathBuf,
+#[command(after_help = EXAMPLES, mut_arg("out", |arg| arg.help(OUT_HELP)))]
+pub(crate) struct QueryArgs {
     #[command(flatten)]
-    what: What,
-    /// The file to write: .parquet, .csv, .arrow, .jsonl or .npz
-    #[arg(long, value_name = "FILE")]
-    out: PathBuf,
-    /// Replace the file if it exists
-    #[arg(long)]
-    force: bool,
+    source: SourceArgs,
+    #[command(flatten)]
+    treatments: TreatmentArgs,
+    #[command(flatten)]
+    out: OutArgs,
     #[command(flatten)]
     ask: AskArgs,
-    #[command(flatten)]
-    resources: ResourceArgs,
 }
 
 #[derive(Args, Debug)]
 #[group(required = true, multiple = false)]
-struct What {
-    /// The treatment asked about, for all units; comma-separated where it has several dimensions
-    #[arg(long, value_name = "T", value_delimiter = ',', value_parser = finite, allow_negative_numbers = true)]
+struct TreatmentArgs {
+    /// The new treatment of all units; comma-separated if it has several dimensions
+    #[arg(long, value_name = "T", value_delimiter = ',', value_parser = parse_finite, allow_negative_numbers = true)]
     treatment: Vec<f32>,
-    /// A column (or, in an .npz file, an array) of FILE with a treatment for each unit
+    /// A column (in an .npz file: an array) of FILE with the new treatment of each unit
     #[arg(long, value_name = "COL")]
     treatment_from: Option<String>,
-    /// N treatments from LO to HI, each for all units: a dose curve
+    /// N treatments from LO to HI for every unit: a dose-response curve
     #[arg(long, value_name = "LO:HI:N", allow_hyphen_values = true)]
     grid: Option<Grid>,
 }
 
-pub fn run(args: &QueryArgs, show: &Show) -> Result<Output> {
-    let ask = args.ask.resolve()?;
-    let resources = args.resources.resolve()?;
-    check_out(&args.out, args.force)?;
-    let format = Format::of_output(&args.out)?;
-    let fitted = Fitted::load(&args.model, &resources)?;
-    let grid = args.what.grid.map(|grid| grid.resolve(&fitted)).transpose()?;
-    let stream = Stream::open(&args.file, &fitted, args.what.treatment_from.as_deref())?;
+pub(super) fn run(args: &QueryArgs, output: &OutputArgs) -> Result<Output> {
+    let settings = args.ask.resolve()?;
+    let out = args.out.resolve()?;
+    let format = FileFormat::for_output(out)?;
+    let TreatmentArgs { treatment, treatment_from, grid } = &args.treatments;
+    let model = Model::load(&args.source.model, &settings.resources)?;
+    let grid = grid.map(|grid| grid.resolve(&model)).transpose()?;
     let start = Instant::now();
-    let to = || Units::new("treatment", vec![args.what.treatment.len()], args.what.treatment.clone());
-    let flags = match (format, &grid) {
-        (Format::Npz, None) => arrays(args, stream, &fitted, &ask, to)?,
-        (Format::Npz, Some(grid)) => curves(args, stream, &fitted, &ask, grid)?,
-        (_, None) => rows(args, stream, &fitted, &ask, to, show)?,
-        (_, Some(grid)) => curve::write(&args.out, stream, &fitted, grid, &ask, show)?,
+    let query = ArrayQuery { model: &model, options: settings.ask, file: &args.source.file, out };
+    let ask = model.ask_file(&args.source.file);
+    let counts = match (format, &grid, treatment_from) {
+        (FileFormat::Npz, Some(grid), _) => query.write_curves(grid)?,
+        (FileFormat::Npz, None, from) => query.write_answers(treatment, from.as_deref())?,
+        (_, Some(grid), _) => {
+            write_answers(ask.curve(grid).options(settings.ask), Some(out), "curve", output)?
+        }
+        (_, None, Some(columns)) => {
+            write_answers(ask.under_columns(columns).options(settings.ask), Some(out), "query", output)?
+        }
+        (_, None, None) => {
+            write_answers(ask.under(&treatment[..]).options(settings.ask), Some(out), "query", output)?
+        }
     };
     let (query_seconds, peak_rss_mb) = (start.elapsed().as_secs_f64(), peak_rss_mb());
-    let report = Answered { out: &args.out, flags: &flags, ask, query_seconds, peak_rss_mb };
-    Output::new(report.text(","), &report)
+    let report = Answered { out, counts: &counts, ask: settings.ask, query_seconds, peak_rss_mb };
+    Output::new(report.text(), &report)
 }
 
-/// A row per unit, part by part.
-fn rows(
-    args: &QueryArgs,
-    mut stream: Stream,
-    fitted: &Fitted,
-    ask: &Ask,
-    to: impl Fn() -> cfqp::Result<Units>,
-    show: &Show,
-) -> Result<Flags> {
-    let tabulation = Tabulation::new(fitted);
-    let mut flags = Flags::default();
-    let counter = Counter::new(show, "query");
-    let sheets = stream.by_ref().map(|batch| {
-        let Batch { part, to: own } = batch?;
-        let to = own.map_or_else(&to, Ok)?;
-        let answers = fitted.query(&part.data, &to, ask)?;
-        flags.add(&answers);
-        counter.add(part.data.len());
-        Ok(tabulation.sheet(&part, &Asked::Outcome(&to), &answers))
-    });
-    write_sheets(&args.out, sheets)?;
-    flags.count(&stream.tally());
-    Ok(flags)
+/// A query whose answers are written as arrays, which are held in memory.
+struct ArrayQuery<'a> {
+    model: &'a Model,
+    options: AskOptions,
+    file: &'a Path,
+    out: &'a Path,
 }
 
-/// All units at once, for arrays.
-fn whole(stream: &mut Stream) -> Result<(Dataset, Option<Units>, Option<Vec<i64>>)> {
-    let batches = stream.collect::<cfqp::Result<Vec<Batch>>>()?;
-    let data = Dataset::concat(&batches.iter().map(|batch| &batch.part.data).collect::<Vec<_>>())?;
-    let own: Option<Vec<&Units>> = batches.iter().map(|batch| batch.to.as_ref()).collect();
-    let own = own.filter(|own| !own.is_empty()).map(|own| {
-        let values = own.iter().flat_map(|to| to.values()).copied().collect();
-        Units::new("treatment", own[0].shape().to_vec(), values)
-    });
-    // an array holds no texts; a file of arrays has no ids
-    let ids = batches.iter().flat_map(|batch| {
-        let ids = &batch.part.ids;
-        let id = |i| if matches!(ids, Ids::Rows(_)) { None } else { ids.text(i).parse::<i64>().ok() };
-        (0..ids.len()).map(id)
-    });
-    let ids = ids.collect();
-    Ok((data, own.transpose()?, ids))
+impl ArrayQuery<'_> {
+    /// Writes the answers under `treatment`, or under the treatments that the file has.
+    fn write_answers(&self, treatment: &[f32], from: Option<&str>) -> Result<AnswerCounts> {
+        let mut stream = self.model.read_units(self.file, from)?;
+        let StreamBatch { units, treatments } = read_all(&mut stream, self.file)?;
+        let data = &units.data;
+        let to = match treatments {
+            Some(treatments) => treatments,
+            None => Units::new("treatment", vec![treatment.len()], treatment.to_vec())?,
+        };
+        let answers = self.model.ask(data).under(&to).options(self.options).answers()?;
+        let ids = integer_ids(&units.ids);
+        write_answer_arrays(self.out, &answers, &repeat_treatment(&to, data.len())?, ids.as_deref())?;
+        let mut counts = AnswerCounts::default();
+        counts.add(&answers);
+        counts.set_read(&stream.summary());
+        Ok(counts)
+    }
+
+    fn write_curves(&self, grid: &Units) -> Result<AnswerCounts> {
+        let mut stream = self.model.read_units(self.file, None)?;
+        let data = read_all(&mut stream, self.file)?.units.data;
+        check_size(grid.len(), data.len(), self.model.shapes().y.iter().product())?;
+        let answers = self.model.ask(&data).curve(grid).options(self.options).answers()?;
+        write_curve_arrays(self.out, &answers, grid)?;
+        let mut counts = AnswerCounts::default();
+        answers.iter().for_each(|answers| counts.add_repeated(answers, 0));
+        counts.units = data.len();
+        counts.set_read(&stream.summary());
+        Ok(counts)
+    }
 }
 
-fn arrays(
-    args: &QueryArgs,
-    mut stream: Stream,
-    fitted: &Fitted,
-    ask: &Ask,
-    to: impl Fn() -> cfqp::Result<Units>,
-) -> Result<Flags> {
-    let (data, own, ids) = whole(&mut stream)?;
-    let to = own.map_or_else(to, Ok)?;
-    let answers = fitted.query(&data, &to, ask)?;
-    write_answers(&args.out, &answers, &repeat(&to, data.len())?, ids.as_deref())?;
-    let mut flags = Flags::default();
-    flags.add(&answers);
-    flags.count(&stream.tally());
-    Ok(flags)
+fn read_all(stream: &mut UnitStream, file: &Path) -> Result<StreamBatch> {
+    let message = || format!("{}: no unit can be used", file.display());
+    stream.read_all()?.ok_or_else(|| Failure::new(message(), "run `cfqp check` to see why units are dropped"))
 }
 
-fn curves(args: &QueryArgs, mut stream: Stream, fitted: &Fitted, ask: &Ask, grid: &Units) -> Result<Flags> {
-    let (data, _, _) = whole(&mut stream)?;
-    check_size(grid.len(), data.len(), fitted.shapes().y.iter().product())?;
-    let answers = fitted.curve(&data, grid, ask)?;
-    write_curves(&args.out, &answers, grid)?;
-    let mut flags = Flags::default();
-    answers.iter().for_each(|answers| flags.add_for(answers, 0));
-    flags.units = data.len();
-    flags.count(&stream.tally());
-    Ok(flags)
+/// The ids, if all are integers; units of arrays have row numbers only.
+fn integer_ids(ids: &Ids) -> Option<Vec<i64>> {
+    match ids {
+        Ids::Rows(_) => None,
+        ids => (0..ids.len()).map(|i| ids.text(i).parse().ok()).collect(),
+    }
 }
 
-/// The curves of all units are held at once.
-fn check_size(steps: usize, units: usize, each: usize) -> Result<()> {
-    const MOST: usize = 1 << 30;
-    let numbers = steps.saturating_mul(units).saturating_mul(each);
-    if numbers <= MOST {
+/// Checks that the curves of all units, which are held in memory at once, are not too many.
+fn check_size(steps: usize, units: usize, elements: usize) -> Result<()> {
+    let numbers = steps.saturating_mul(units).saturating_mul(elements);
+    if numbers <= MAX_ARRAY_NUMBERS {
         return Ok(());
     }
-    let message = format!("grid: {steps} outcomes of {units} units are {numbers} numbers");
-    let hint = format!("write a .parquet file, or ask for fewer steps: arrays have {MOST} numbers at most");
+    let message = format!("--grid: {steps} outcomes of {units} units are {numbers} numbers");
+    let hint =
+        format!("write a .parquet file or use fewer steps: the maximum for arrays is {MAX_ARRAY_NUMBERS}");
     Err(Failure::new(message, hint))
 }
 
 /// One treatment per unit.
-fn repeat(to: &Units, n: usize) -> cfqp::Result<Units> {
+fn repeat_treatment(to: &Units, n: usize) -> cfqp::Result<Units> {
     if to.len() == n {
         return Ok(to.clone());
     }

@@ -1,31 +1,31 @@
-//! `cfqp completions` and `cfqp man`: what a shell and a pager want to know.
+//! `cfqp completions` and `cfqp man`: shell completions and manual pages.
 
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory as _};
+use clap::{Args, CommandFactory as _, ValueEnum};
 use clap_complete::Shell;
 use serde::Serialize;
 
 use super::markdown;
 use crate::args::Cli;
 use crate::error::{Failure, Result};
+use crate::format::{pluralise, shell_quote};
 use crate::output::Output;
-use crate::table::{counted, shell};
 
-/// Print completions for a shell
+/// Print shell completions
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   cfqp completions bash > ~/.local/share/bash-completion/completions/cfqp
   cfqp completions zsh > ~/.zfunc/_cfqp
   cfqp completions fish > ~/.config/fish/completions/cfqp.fish")]
-pub struct CompletionsArgs {
+pub(crate) struct CompletionsArgs {
     /// The shell
     #[arg(value_parser = clap::builder::EnumValueParser::<Shell>::new())]
     shell: Shell,
 }
 
-pub fn completions(args: &CompletionsArgs) -> Result<Output> {
+pub(super) fn completions(args: &CompletionsArgs) -> Result<Output> {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "cfqp", &mut text);
     Ok(Output::plain(String::from_utf8_lossy(&text).into_owned()))
@@ -38,13 +38,19 @@ Examples:
   cfqp man --out ~/.local/share/man/man1
   cfqp man --out pages && man pages/cfqp-fit.1
   cfqp man --format markdown --out docs/commands")]
-pub struct ManArgs {
-    /// The folder for the pages; pages that are there are replaced
+pub(crate) struct ManArgs {
+    /// The folder for the pages; existing pages are replaced
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// What the pages are written in: roff for `man`, or Markdown
-    #[arg(long, default_value = "roff", value_parser = ["roff", "markdown"])]
-    format: String,
+    /// The format of the pages: roff for `man`, or Markdown
+    #[arg(long, value_enum, default_value_t = PageFormat::Roff)]
+    format: PageFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum PageFormat {
+    Roff,
+    Markdown,
 }
 
 #[derive(Serialize)]
@@ -53,23 +59,26 @@ struct Report<'a> {
     pages: usize,
 }
 
-pub fn man(args: &ManArgs) -> Result<Output> {
+pub(super) fn man(args: &ManArgs) -> Result<Output> {
     if args.out.is_file() {
-        return Err(Failure::new(format!("{}: it is a file", args.out.display()), "give --out a folder"));
+        return Err(Failure::new(
+            format!("{}: is a file", args.out.display()),
+            "give --out the path of a folder",
+        ));
     }
     std::fs::create_dir_all(&args.out).map_err(|error| Failure::io(&args.out, error))?;
-    if args.format == "markdown" {
+    if args.format == PageFormat::Markdown {
         let pages = markdown::write(Cli::command(), &args.out)?;
-        let text = format!("wrote {} to {}\n", counted(pages, "page"), shell(&args.out));
+        let text = format!("wrote {} to {}\n", pluralise(pages, "page"), shell_quote(&args.out));
         return Output::new(text, &Report { out: &args.out, pages });
     }
     clap_mangen::generate_to(Cli::command().disable_help_subcommand(true), &args.out)
         .map_err(|error| Failure::io(&args.out, error))?;
     let entries = std::fs::read_dir(&args.out).map_err(|error| Failure::io(&args.out, error))?;
-    let page = |name: String| name.starts_with("cfqp") && name.ends_with(".1");
+    let is_page = |name: String| name.starts_with("cfqp") && name.ends_with(".1");
     let pages =
-        entries.flatten().filter(|entry| page(entry.file_name().to_string_lossy().into_owned())).count();
-    let folder = shell(&args.out);
-    let text = format!("wrote {} to {folder}\nnext: man {folder}/cfqp.1\n", counted(pages, "page"));
+        entries.flatten().filter(|entry| is_page(entry.file_name().to_string_lossy().into_owned())).count();
+    let folder = shell_quote(&args.out);
+    let text = format!("wrote {} to {folder}\nnext: man {folder}/cfqp.1\n", pluralise(pages, "page"));
     Output::new(text, &Report { out: &args.out, pages })
 }

@@ -1,154 +1,155 @@
-//! How units differ in what the high treatment would do to them, against the low one.
+//! The effects of the high treatment against the low one.
 
-use cfqp::{AverageEffect, OutcomeEffects};
+use cfqp::ask::{AverageEffect, EffectGroup, Flag};
+use cfqp::report::OutcomeEffects;
+use maud::{Markup, html};
 
 use super::Page;
-use super::chart::{Chart, span};
-use super::text::{colour, dose, figure, legend, number, paragraph, section, short, table};
-use crate::table::{count, counted, percent};
+use super::elements::{
+    class_colour, class_legend, details, figure, number, section, short_name, table, treatment_text,
+};
+use crate::chart::{Chart, padded_range};
+use crate::format::{format_count, format_percent, pluralise};
 
 impl Page<'_> {
-    pub(super) fn effects(&self) -> String {
+    pub(super) fn effects(&self) -> Markup {
         let (question, effects) = (&self.report.question, &self.report.effects);
-        let mut body = paragraph(&format!(
-            "How much each unit's outcome would differ between the low treatment ({}) and the high one ({}): above 0, the high \
-             treatment gives more.{}",
-            dose(&question.treatments, &question.from),
-            dose(&question.treatments, &question.to),
-            self.means_note(),
-        ));
-        body += &self.flags();
-        body += &legend(self.report.classes.len());
-        let card = |outcome: &OutcomeEffects| {
-            let (spread, averages) = (self.spread(outcome), self.averages(&outcome.name));
-            let line = paragraph(&self.effect_line(&outcome.name));
-            format!("<div class=\"card\">{line}{spread}{averages}</div>")
+        let (low, high) = (
+            treatment_text(&question.treatments, &question.from),
+            treatment_text(&question.treatments, &question.to),
+        );
+        let body = html! {
+            p {
+                "The difference between each unit's outcomes under the high treatment (" (high) ") and under the low one ("
+                (low) "). It is positive if the outcome is higher under the high treatment." (self.drawn_outcomes_note())
+            }
+            p { (self.flag_counts()) }
+            (class_legend(self.report.classes.len()))
+            div.grid2 {
+                @for outcome in &effects.outcomes {
+                    div.card {
+                        p { (self.effect_sentence(&outcome.name)) }
+                        (self.effect_histogram(outcome))
+                        (self.average_effects(&outcome.name))
+                    }
+                }
+            }
+            @if effects.outcomes.len() < question.outcomes.len() { (self.all_average_effects()) }
         };
-        let cards: String = effects.outcomes.iter().map(card).collect();
-        body += &format!("<div class=\"grid2\">{cards}</div>");
-        if effects.outcomes.len() < question.outcomes.len() {
-            let all: Vec<&AverageEffect> =
-                effects.averages.iter().filter(|average| average.group == "all").collect();
-            let rows: Vec<Vec<String>> = all.iter().map(|average| row(&average.outcome, average)).collect();
-            let numbers = table(&["outcome", "units", "effect", "lower", "upper"], &rows);
-            body += &format!(
-                "<details><summary>Average effects on all {} outcomes</summary>{numbers}</details>",
-                rows.len()
-            );
-        }
         section("effects", "Effects of the high treatment against the low one", &body)
     }
 
-    /// How many of these answers are to be relied on.
-    fn flags(&self) -> String {
-        let effects = &self.report.effects;
-        let flags = [
-            (effects.off_support, "because no unit like them got such a treatment (off_support)"),
-            (effects.ambiguous_class, "because their class is not clear (ambiguous_class)"),
-            (
-                effects.starts_disagree,
-                "because another solution fits as well and answers otherwise (starts_disagree)",
-            ),
-        ];
-        let against: Vec<String> = flags
-            .iter()
-            .filter(|(units, _)| *units > 0)
-            .map(|(units, why)| format!("{} {why}", count(*units)))
-            .collect();
-        let all = self.report.data.units;
-        paragraph(&match against.is_empty() {
-            true => format!("Nothing speaks against the answers for all {}.", counted(all, "unit")),
-            false => format!(
-                "Nothing speaks against the answers for {} of {}. Flagged: {}.",
-                count(effects.ok),
-                counted(all, "unit"),
-                against.join("; ")
-            ),
-        })
+    fn all_average_effects(&self) -> Markup {
+        let averages =
+            self.report.effects.averages.iter().filter(|average| average.group == EffectGroup::All);
+        let rows: Vec<Vec<String>> = averages.map(|average| effect_row(&average.outcome, average)).collect();
+        let numbers = table(&["outcome", "units", "effect", "lower", "upper"], &rows);
+        details(&format!("Average effects on all {} outcomes", rows.len()), &numbers)
     }
 
-    fn spread(&self, outcome: &OutcomeEffects) -> String {
+    /// How many of the answers have warnings.
+    fn flag_counts(&self) -> String {
+        let (effects, units) = (&self.report.effects, pluralise(self.report.data.units, "unit"));
+        let flagged = Flag::ALL.into_iter().filter_map(|flag| {
+            let (number, reason) = match flag {
+                Flag::OffSupport => (effects.off_support, "no similar unit got such a treatment"),
+                Flag::AmbiguousClass => (effects.ambiguous_class, "the class is ambiguous"),
+                Flag::StartsDisagree => {
+                    (effects.starts_disagree, "another solution fits as well and gives a different answer")
+                }
+            };
+            (number > 0).then(|| format!("{} {flag} ({reason})", format_count(number)))
+        });
+        let flagged: Vec<String> = flagged.collect();
+        if flagged.is_empty() {
+            return format!("The answers for all {units} have no warnings.");
+        }
+        format!("{} of {units} without warnings. Flagged: {}.", format_count(effects.ok), flagged.join("; "))
+    }
+
+    fn effect_histogram(&self, outcome: &OutcomeEffects) -> Markup {
         let histogram = &outcome.histogram;
         let bins = histogram.counts[0].len();
         let total = |i: usize| histogram.counts.iter().map(|counts| counts[i]).sum::<usize>();
-        let most = (0..bins).map(total).max().unwrap_or(1) as f64;
-        let ends = (histogram.low, histogram.high);
-        let title = format!("effect on {}", short(&outcome.name));
-        let mut chart = Chart::new(ends, (0.0, 1.05 * most), &title, "units");
+        let max_count = (0..bins).map(total).max().unwrap_or(1) as f64;
+        let title = format!("effect on {}", short_name(&outcome.name));
+        let mut chart = Chart::new((histogram.low, histogram.high), (0.0, 1.05 * max_count), &title, "units");
         let step = (histogram.high - histogram.low) / bins as f64;
         let mut rows = Vec::new();
         for i in 0..bins {
             let (from, to) = (histogram.low + i as f64 * step, histogram.low + (i + 1) as f64 * step);
-            let mut foot = 0;
             let mut row = vec![format!("{} to {}", number(from), number(to))];
+            let mut bottom = 0;
             for (k, counts) in histogram.counts.iter().enumerate() {
                 if counts[i] > 0 {
-                    let top = foot + counts[i];
-                    chart.bar(&format!("k{}", colour(k)), (from, foot as f64), (to, top as f64));
-                    foot = top;
+                    let top = bottom + counts[i];
+                    chart.bar(&class_colour(k), (from, bottom as f64), (to, top as f64));
+                    bottom = top;
                 }
-                row.push(count(counts[i]));
+                row.push(format_count(counts[i]));
             }
-            chart.hit(from, to, &format!("{}: {}", row[0], counted(foot, "unit")));
+            chart.tooltip(from, to, &format!("{}: {}", row[0], pluralise(bottom, "unit")));
             rows.push(row);
         }
         if histogram.low < 0.0 && histogram.high > 0.0 {
-            chart.rule(0.0, "no effect");
+            chart.vertical_rule(0.0, "no effect");
         }
         let names: Vec<String> = (0..histogram.counts.len()).map(|k| format!("class {k}")).collect();
         let head: Vec<&str> = std::iter::once("effect").chain(names.iter().map(String::as_str)).collect();
-        let caption = format!(
-            "How many units would be changed by how much. For {} of units {} would be higher.",
-            percent(outcome.higher),
-            short(&outcome.name)
-        );
-        let drawing = chart.finish(&format!("Histogram of the effects on {}", outcome.name));
-        figure(&drawing, &caption, &table(&head, &rows))
+        let (share, name) = (format_percent(outcome.higher), short_name(&outcome.name));
+        let caption =
+            format!("Distribution of the units' effects. For {share} of units, {name} would be higher.");
+        let drawing = chart.into_svg(&format!("Histogram of the effects on {}", outcome.name));
+        figure(&drawing, &caption, Some(&table(&head, &rows)))
     }
 
-    fn averages(&self, outcome: &str) -> String {
-        let all = self.report.data.units;
-        let kept = |a: &&AverageEffect| a.outcome == outcome && !(a.group == "ok" && a.units == all);
-        let averages: Vec<&AverageEffect> = self.report.effects.averages.iter().filter(kept).collect();
-        // with one class, it is all units
-        let averages = if self.report.classes.len() == 1 {
-            &averages[..averages.len().saturating_sub(1)]
-        } else {
-            &averages[..]
-        };
-        let names: Vec<String> = averages.iter().map(|a| group(a)).collect();
-        let ends = span(averages.iter().flat_map(|a| [a.lower, a.upper, 0.0]));
-        let mut chart = Chart::rows(ends, &names, "average effect with its interval");
+    fn average_effects(&self, outcome: &str) -> Markup {
+        let averages = self.averages_to_show(outcome);
+        let names: Vec<String> = averages.iter().map(|average| group_name(average.group)).collect();
+        let ends = padded_range(averages.iter().flat_map(|a| [a.lower, a.upper, 0.0]));
+        let mut chart = Chart::with_rows(ends, &names, "average effect with its interval");
         let mut rows = Vec::new();
         for (i, average) in averages.iter().enumerate() {
-            let class = match average.group.strip_prefix("class ").and_then(|k| k.parse().ok()) {
-                Some(k) => format!("k{}", colour(k)),
-                None => "ink".to_owned(),
+            let class = match average.group {
+                EffectGroup::Class(k) => class_colour(k),
+                EffectGroup::All | EffectGroup::Ok => "ink".to_owned(),
             };
-            let at = i as f64;
-            chart.line(&class, [(average.lower, at), (average.upper, at)].into_iter());
-            chart.dot(&format!("dot {class}"), average.effect, at, 5.0);
+            let y = i as f64;
+            chart.line(&class, [(average.lower, y), (average.upper, y)].into_iter());
+            chart.circle(&format!("dot {class}"), average.effect, y, 5.0);
             let [effect, low, high] = [average.effect, average.lower, average.upper].map(number);
-            chart.hit_row(i, &format!("{}: {effect} ({low} to {high})", names[i]));
-            rows.push(row(&names[i], average));
+            chart.row_tooltip(i, &format!("{}: {effect} ({low} to {high})", names[i]));
+            rows.push(effect_row(&names[i], average));
         }
         chart.line("faint dashed", [(0.0, -0.5), (0.0, averages.len() as f64 - 0.5)].into_iter());
         let caption =
-            "Average effects. Where an interval crosses the dashed line at 0, the direction is not sure.";
-        let drawing = chart.finish(&format!("Average effects on {outcome}, by group of units"));
-        figure(&drawing, caption, &table(&["group", "units", "effect", "lower", "upper"], &rows))
+            "Average effects. The direction is uncertain if an interval crosses the dashed line at 0.";
+        let drawing = chart.into_svg(&format!("Average effects on {outcome}, by group of units"));
+        figure(&drawing, caption, Some(&table(&["group", "units", "effect", "lower", "upper"], &rows)))
+    }
+
+    /// The averages over groups that are not the same as all units.
+    fn averages_to_show(&self, outcome: &str) -> Vec<&AverageEffect> {
+        let (units, classes) = (self.report.data.units, self.report.classes.len());
+        let is_shown = |average: &&AverageEffect| match average.group {
+            EffectGroup::All => true,
+            EffectGroup::Ok => average.units < units,
+            EffectGroup::Class(_) => classes > 1,
+        };
+        let averages = self.report.effects.averages.iter();
+        averages.filter(|average| average.outcome == outcome).filter(is_shown).collect()
     }
 }
 
-fn group(average: &AverageEffect) -> String {
-    match &average.group[..] {
-        "all" => "all units".to_owned(),
-        "ok" => "not flagged".to_owned(),
-        class => class.to_owned(),
+fn group_name(group: EffectGroup) -> String {
+    match group {
+        EffectGroup::All => "all units".to_owned(),
+        EffectGroup::Ok => "without warnings".to_owned(),
+        EffectGroup::Class(k) => format!("class {k}"),
     }
 }
 
-fn row(name: &str, average: &AverageEffect) -> Vec<String> {
+fn effect_row(name: &str, average: &AverageEffect) -> Vec<String> {
     let AverageEffect { effect, lower, upper, .. } = *average;
-    vec![name.to_owned(), count(average.units), number(effect), number(lower), number(upper)]
+    vec![name.to_owned(), format_count(average.units), number(effect), number(lower), number(upper)]
 }

@@ -1,88 +1,104 @@
-//! A report as one HTML file that needs nothing else: style, drawings, pictures and a little script are in it.
+//! A report as one HTML file with everything in it: style, drawings, pictures and a short script.
 //!
-//! Each file writes one part of the page; the numbers all come from [`cfqp::Report`]. `text` escapes whatever a user named,
-//! `chart` draws. The page reads without its script: that only shows values under the pointer and one unit at a time.
+//! Each file writes one section of the page; all numbers come from [`cfqp::report::Report`]. Templates escape every text. The
+//! page works without its script, which only adds tooltips and shows one unit at a time.
 
-mod chart;
 mod classes;
 mod effects;
-mod glance;
+mod elements;
+mod overview;
 mod pictures;
 mod rerun;
-mod text;
 mod trust;
 mod units;
 
 use std::path::Path;
 
-use cfqp::{Dropped, Report};
+use cfqp::data::table::DroppedUnits;
+use cfqp::report::Report;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use text::escape;
-
-/// A report and where it comes from.
-pub struct Page<'a> {
+/// A report and its origin.
+pub(crate) struct Page<'a> {
     pub report: &'a Report,
     pub model: &'a Path,
     pub file: &'a Path,
-    /// Units of the file, of which the report may have looked at some.
+    /// Units in the file; the report may be based on a sample of them.
     pub units: usize,
-    pub dropped: &'a [Dropped],
+    pub dropped: &'a [DroppedUnits],
     /// The command that makes the report.
     pub command: &'a str,
-    /// The check sum of the model file.
+    /// The checksum of the model file.
     pub checksum: u32,
 }
 
-const PARTS: [(&str, &str); 8] = [
-    ("asked", "What was asked"),
+const SECTIONS: [(&str, &str); 8] = [
+    ("asked", "The question"),
     ("data", "The data"),
     ("trust", "Can I trust it?"),
     ("classes", "The classes"),
-    ("curves", "Dose curves"),
+    ("curves", "Dose-response curves"),
     ("effects", "Effects"),
     ("units", "Units"),
     ("rerun", "Cite and rerun"),
 ];
 
-/// Nothing is fetched, whatever stands in the data.
+/// Forbids the page to load anything, whatever the data contain.
 const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 impl Page<'_> {
-    /// The whole file.
-    pub fn html(&self) -> String {
+    /// The text of the file.
+    pub(crate) fn html(&self) -> String {
         let name = self.file.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        let link = |(id, name): &(&str, &str)| format!("<a href=\"#{id}\">{name}</a>");
-        let nav: String = PARTS.iter().map(link).collect();
-        let body = [
-            self.asked(),
-            self.glance(),
-            self.trust(),
-            self.classes(),
-            self.curves(),
-            self.effects(),
-            self.units(),
-            self.rerun(),
-        ]
-        .concat();
-        format!(
-            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
-             <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\"/>\n\
-             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
-             <meta name=\"generator\" content=\"cfqp {version}\"/>\n\
-             <link rel=\"icon\" href=\"data:,\"/>\n\
-             <title>What would have happened? {title}</title>\n<style>\n{style}</style>\n</head>\n<body>\n\
-             <header><h1>What would have happened under another treatment?</h1>\n\
-             <p class=\"soft\">A report on {title}, by the model {model}</p>\n{short}</header>\n\
-             <nav aria-label=\"Parts of the report\">{nav}</nav>\n<main>\n{body}</main>\n\
-             <footer>Made by cfqp {version}. The file is complete in itself: nothing is loaded from anywhere.</footer>\n\
-             <div id=\"tip\" role=\"status\" aria-hidden=\"true\"></div>\n<script>\n{script}</script>\n</body>\n</html>\n",
-            version = env!("CARGO_PKG_VERSION"),
-            title = escape(&name),
-            model = escape(&self.model.display().to_string()),
-            short = self.short(),
-            style = include_str!("style.css"),
-            script = include_str!("script.js"),
-        )
+        let page = html! {
+            (DOCTYPE)
+            html lang="en" {
+                (head(&name))
+                body {
+                    header {
+                        h1 { "What would have happened under another treatment?" }
+                        p.soft { "A report on " (name) " by the model " (self.model.display()) }
+                        (self.summary())
+                    }
+                    nav aria-label="Sections of the report" {
+                        @for (id, name) in SECTIONS { a href={ "#" (id) } { (name) } }
+                    }
+                    main { (self.sections()) }
+                    footer { "Made by cfqp " (VERSION) ". The file is self-contained: it loads nothing." }
+                    div #tip role="status" aria-hidden="true" {}
+                    script { (PreEscaped(include_str!("script.js"))) }
+                }
+            }
+        };
+        page.into_string() + "\n"
+    }
+
+    fn sections(&self) -> Markup {
+        html! {
+            (self.question())
+            (self.data())
+            (self.trust())
+            (self.classes())
+            (self.curves())
+            (self.effects())
+            (self.units())
+            (self.rerun())
+        }
+    }
+}
+
+fn head(name: &str) -> Markup {
+    html! {
+        head {
+            meta charset="utf-8";
+            meta http-equiv="Content-Security-Policy" content=(POLICY);
+            meta name="viewport" content="width=device-width, initial-scale=1";
+            meta name="generator" content={ "cfqp " (VERSION) };
+            link rel="icon" href="data:,";
+            title { "What would have happened? " (name) }
+            style { (PreEscaped(include_str!("style.css"))) }
+        }
     }
 }

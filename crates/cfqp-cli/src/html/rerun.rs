@@ -1,46 +1,52 @@
-//! How to cite a report and how to make it again.
+//! How to cite a report and how to reproduce it.
 
-use cfqp::{Block, Classes, Form, Layout, TableSpec};
+use cfqp::data::table::{Block, TableForm};
+use cfqp::{Classes, Layout, SplitSizes, TableSpec};
+use maud::{Markup, html};
 
-use super::Page;
-use super::text::{escape, paragraph, section, table};
-use crate::columns::flags;
-use crate::table::{count, shell};
+use super::elements::{section, table};
+use super::{Page, VERSION};
+use crate::columns::table_flags;
+use crate::format::{format_count, shell_quote};
 
 impl Page<'_> {
-    pub(super) fn rerun(&self) -> String {
+    pub(super) fn rerun(&self) -> Markup {
+        let body = html! {
+            p { "To cite:" }
+            pre { (self.citation()) }
+            p { "The same command on the same files gives the same page, byte for byte:" }
+            pre { (self.command) }
+            p { "The model was fitted with these settings; equal data, settings and seed give an equal model:" }
+            pre { (self.fit_command()) }
+            (table(&["setting", ""], &self.settings()))
+        };
+        section("rerun", "Cite and rerun", &body)
+    }
+
+    fn citation(&self) -> String {
         let model = &self.report.model;
-        let path = self.model.display();
-        let cite = format!(
-            "cfqp {} (counterfactual queries under hidden response classes; method: De Brouwer, Deep Counterfactual Estimation \
-             with Categorical Background Variables, NeurIPS 2022). Model {path}, CRC-32 {:08x}, fitted by version {} with seed {} on {} units. \
-             Data {}, {} units.",
-            env!("CARGO_PKG_VERSION"),
+        format!(
+            "cfqp {VERSION} (counterfactual queries under hidden response classes; method: De Brouwer, Deep Counterfactual \
+             Estimation with Categorical Background Variables, NeurIPS 2022). Model {}, CRC-32 {:08x}, fitted by version \
+             {} with seed {} on {} units. Data {}, {} units.",
+            self.model.display(),
             self.checksum,
             model.version,
             model.config.seed,
-            count(model.fit.units.iter().sum()),
+            format_count(model.fit.units.total()),
             self.file.display(),
-            count(self.units),
-        );
-        let body = [
-            paragraph("To cite:"),
-            format!("<pre>{}</pre>", escape(&cite)),
-            paragraph("The same command on the same files makes this page again, to the last byte:"),
-            format!("<pre>{}</pre>", escape(self.command)),
-            paragraph(
-                "The model was fitted with these settings; equal data, settings and seed give an equal model:",
-            ),
-            format!("<pre>{}</pre>", escape(&self.fit_command())),
-            table(&["setting", ""], &self.settings()),
-        ];
-        section("rerun", "How to cite it and how to make it again", &body.concat())
+            format_count(self.units),
+        )
     }
 
     fn fit_command(&self) -> String {
         let config = &self.report.model.config;
-        let columns =
-            self.report.model.layout.as_ref().map_or(String::new(), |layout| flags(&spec(layout)) + " ");
+        let columns = self
+            .report
+            .model
+            .layout
+            .as_ref()
+            .map_or(String::new(), |layout| table_flags(&table_spec(layout)) + " ");
         let data = if self.report.model.layout.is_some() { "DATA" } else { "DATA.npz" };
         let classes = match config.classes {
             Classes::Auto => "auto".to_owned(),
@@ -51,49 +57,50 @@ impl Page<'_> {
         let init = if starts.is_empty() { String::new() } else { format!(" --init {}", starts.join(",")) };
         format!(
             "cfqp fit {data} {columns}--classes {classes} --base {} --recipe {}{members}{init} --seed {} --out {}",
-            word(&config.base),
-            word(&config.recipe),
+            flag_value(&config.base),
+            flag_value(&config.recipe),
             config.seed,
-            shell(self.model)
+            shell_quote(self.model)
         )
     }
 
-    /// Every setting of the fit that is one value, and what came of it.
+    /// The results of the fit, and every setting that is a single value.
     fn settings(&self) -> Vec<Vec<String>> {
         let model = &self.report.model;
-        let [train, select, calibrate] = model.fit.units.map(count);
+        let SplitSizes { train, validation, calibration } = model.fit.units;
+        let [train, select, calibrate] = [train, validation, calibration].map(format_count);
         let mut rows: Vec<(String, String)> = vec![
-            ("base model chosen".into(), model.base.clone()),
-            ("classes chosen".into(), model.classes.to_string()),
-            ("members of the ensemble".into(), model.members.to_string()),
-            ("units that trained, selected, calibrated".into(), format!("{train}, {select}, {calibrate}")),
+            ("chosen base model".into(), model.base.clone()),
+            ("chosen number of classes".into(), model.classes.to_string()),
+            ("ensemble members".into(), model.members.to_string()),
+            ("units for training, selection, calibration".into(), format!("{train}, {select}, {calibrate}")),
         ];
         if let Ok(serde_json::Value::Object(settings)) = serde_json::to_value(&model.config) {
             let plain = settings.into_iter().filter(|(_, value)| !value.is_object() && !value.is_null());
-            rows.extend(plain.map(|(name, value)| (name, setting(&value))));
+            rows.extend(plain.map(|(name, value)| (name, format_setting(&value))));
         }
         rows.into_iter().map(|(name, value)| vec![name, value]).collect()
     }
 }
 
-/// A setting as people read it.
-fn setting(value: &serde_json::Value) -> String {
+/// The text of a setting.
+fn format_setting(value: &serde_json::Value) -> String {
     match value {
-        serde_json::Value::Array(list) if list.is_empty() => "by the base model".to_owned(),
+        serde_json::Value::Array(list) if list.is_empty() => "default of the base model".to_owned(),
         value => value.to_string().replace('"', ""),
     }
 }
 
-/// A setting as the command line has it.
-fn word(setting: &impl serde::Serialize) -> String {
+/// The value of a setting as a flag takes it.
+fn flag_value(setting: &impl serde::Serialize) -> String {
     serde_json::to_value(setting)
         .ok()
         .and_then(|value| value.as_str().map(|text| text.replace('_', "-")))
         .unwrap_or_default()
 }
 
-/// The columns of a layout as a user describes them.
-fn spec(layout: &Layout) -> TableSpec {
+/// The description of a table from which the layout was made.
+fn table_spec(layout: &Layout) -> TableSpec {
     let mut spec = TableSpec {
         id: layout.id.clone(),
         t: layout.t.clone(),
@@ -102,7 +109,7 @@ fn spec(layout: &Layout) -> TableSpec {
         ..TableSpec::default()
     };
     match &layout.form {
-        Form::Wide { x, y } => {
+        TableForm::Wide { x, y } => {
             (spec.x, spec.y) = (x.columns(), y.columns());
             if let Block::Lists { shape, .. } = x {
                 spec.x_shape.clone_from(shape);
@@ -111,7 +118,7 @@ fn spec(layout: &Layout) -> TableSpec {
                 spec.y_shape.clone_from(shape);
             }
         }
-        Form::Long(long) => {
+        TableForm::Long(long) => {
             spec.time = Some(long.time.clone());
             spec.series.clone_from(&long.series);
             spec.x = long.fixed.iter().map(|feature| feature.name.clone()).collect();

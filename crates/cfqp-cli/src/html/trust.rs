@@ -1,198 +1,179 @@
 //! The verdict on each assumption: a sentence, its figure and a plot.
 
-use std::fmt::Write as _;
-
-use cfqp::{Grade, Verdict};
+use cfqp::Tried;
+use cfqp::ask::{Assumption, Grade, Verdict};
+use cfqp::report::LevelCoverage;
+use maud::{Markup, html};
 
 use super::Page;
-use super::chart::{Chart, span};
-use super::text::{escape, figure, paragraph, section, table};
-use crate::table::{counted, percent, plain};
+use super::elements::{figure, section, table};
+use crate::chart::{Chart, base_models, chart_class_scores};
+use crate::fit_summary::best_per_start;
+use crate::format::{format_number, format_percent, pluralise};
 
 impl Page<'_> {
-    pub(super) fn trust(&self) -> String {
-        let mut body = paragraph(
-            "The answers rest on assumptions. What data can say about each is below: ok, doubtful or failed.",
-        );
-        body += "<div class=\"grid2\">";
-        for verdict in &self.report.verdicts {
-            body += &self.verdict(verdict);
-        }
-        body += "<div class=\"card\"><h3>What no data can check</h3><ul>\
-                 <li>That no hidden cause drives both the treatment and the outcome, beside what was recorded. If treatments were \
-                 given for reasons that are not in the data, the effects may be wrong however good the figures above are.</li>\
-                 <li>How much of a unit's luck would have been the same under the other treatment (rho).</li>\
-                 <li>That future units will be like these.</li></ul></div></div>";
+    pub(super) fn trust(&self) -> Markup {
+        let body = html! {
+            p { "The answers rest on assumptions. The data grade each of them as ok, doubtful or failed." }
+            div.grid2 {
+                @for verdict in &self.report.verdicts { (self.verdict_card(verdict)) }
+                (unverifiable_assumptions())
+            }
+        };
         section("trust", "Can I trust it?", &body)
     }
 
-    fn verdict(&self, verdict: &Verdict) -> String {
-        let (class, word) = match verdict.grade {
-            Grade::Ok => ("ok", "ok"),
-            Grade::Doubtful => ("doubtful", "doubtful"),
-            Grade::Failed => ("failed", "failed"),
+    fn verdict_card(&self, verdict: &Verdict) -> Markup {
+        let grade = match verdict.grade {
+            Grade::Ok => "ok",
+            Grade::Doubtful => "doubtful",
+            Grade::Failed => "failed",
         };
-        let (question, plot) = match verdict.name {
-            "separation" => ("Can the classes be told apart?", self.separation()),
-            "overlap" => ("Did similar units get other treatments?", self.overlap()),
-            "agreement of starts" => ("Do other starts lead to the same answers?", self.starts()),
-            "calibration" => ("Do intervals hold what they promise?", self.calibration()),
-            _ => ("Is the number of classes right?", self.number_of_classes()),
+        let plot = match verdict.assumption {
+            Assumption::Separation => self.separation(),
+            Assumption::Overlap => self.overlap(),
+            Assumption::AgreementOfStarts => self.starts(),
+            Assumption::Calibration => self.calibration(),
+            Assumption::NumberOfClasses => self.number_of_classes(),
         };
-        let mut sentence = verdict.sentence.clone();
-        if let Some(first) = sentence.get(..1).map(str::to_uppercase) {
-            sentence.replace_range(..1, &first);
+        let three = |value: f64| format_number((1000.0 * value).round() / 1000.0);
+        let (ok, failed) = (three(verdict.limits.ok), three(verdict.limits.failed));
+        html! {
+            div.card data-verdict=(verdict.assumption.name()) {
+                h3 { span class={ "badge " (grade) } { (grade) } (verdict.assumption.title()) }
+                p {
+                    (capitalise(&verdict.sentence)) ". "
+                    span.soft { "Figure: " (three(verdict.figure)) "; ok from " (ok) ", failed below " (failed) "." }
+                }
+                (plot)
+            }
         }
-        let three = |value: f64| plain((1000.0 * value).round() / 1000.0);
-        let (sound, failed) = (three(verdict.limits.0), three(verdict.limits.1));
-        let figure = format!("Figure: {}; sound from {sound}, failed below {failed}.", three(verdict.figure));
-        format!(
-            "<div class=\"card\" data-verdict=\"{name}\"><h3><span class=\"badge {class}\">{word}</span>{question}</h3><p>{sentence}. \
-             <span class=\"soft\">{figure}</span></p>{plot}</div>",
-            name = escape(verdict.name),
-            sentence = escape(&sentence),
-        )
     }
 
-    fn separation(&self) -> String {
+    fn separation(&self) -> Markup {
         if self.report.classes.len() < 2 {
-            return String::new();
+            return html! {};
         }
         let counts = &self.report.evidence.certainty.counts[0];
-        let most = counts.iter().max().copied().unwrap_or(1) as f64;
-        let mut chart =
-            Chart::new((0.0, 1.0), (0.0, 1.05 * most), "probability of the likeliest class", "units");
+        let max_count = counts.iter().max().copied().unwrap_or(1) as f64;
+        let title = "probability of the most probable class";
+        let mut chart = Chart::new((0.0, 1.0), (0.0, 1.05 * max_count), title, "units");
         let mut rows = Vec::new();
         for (i, &units) in counts.iter().enumerate() {
             let (from, to) = (i as f64 / 10.0, (i + 1) as f64 / 10.0);
-            let place = format!("{from:.1} to {to:.1}");
+            let bin = format!("{from:.1} to {to:.1}");
             chart.bar("accent", (from, 0.0), (to, units as f64));
-            chart.hit(from, to, &format!("{place}: {}", counted(units, "unit")));
-            rows.push(vec![place, units.to_string()]);
+            chart.tooltip(from, to, &format!("{bin}: {}", pluralise(units, "unit")));
+            rows.push(vec![bin, units.to_string()]);
         }
-        let caption = "Bars to the right: the class of most units is clear. Bars further left: units that may be of either class.";
-        let drawing = chart.finish("Histogram of how probable the likeliest class of each unit is");
-        figure(&drawing, caption, &table(&["probability", "units"], &rows))
+        let caption = "Bars on the right are units whose class is clear; bars further left are units that may belong to \
+                       more than one class.";
+        let drawing = chart.into_svg("Histogram of the probability of each unit's most probable class");
+        figure(&drawing, caption, Some(&table(&["probability", "units"], &rows)))
     }
 
-    fn overlap(&self) -> String {
+    fn overlap(&self) -> Markup {
         let (axis, shares) = (self.dose_axis(), &self.report.evidence.overlap);
         let mut chart = Chart::new(axis.ends(), (0.0, 1.05), &axis.title, "share of units");
-        let points: Vec<(f64, f64, f64)> =
-            axis.places.iter().zip(shares).map(|(x, s)| (*x, 0.0, *s)).collect();
-        chart.band("accent", &points);
-        chart.line("accent", points.iter().map(|(x, _, share)| (*x, *share)));
-        axis.mark(&mut chart);
+        chart.band("accent", &axis.band(&vec![0.0; shares.len()], shares));
+        chart.line("accent", axis.places.iter().copied().zip(shares.iter().copied()));
+        axis.draw_marks(&mut chart);
         let mut rows = Vec::new();
         for (i, share) in shares.iter().enumerate() {
-            let (from, to) = axis.around(i);
-            chart.hit(from, to, &format!("{}: seen near {} of units", axis.name(i), percent(*share)));
-            rows.push(vec![axis.name(i), percent(*share)]);
+            let (label, (from, to)) = (&axis.labels[i], axis.interval_at(i));
+            chart.tooltip(from, to, &format!("{label}: supported for {} of units", format_percent(*share)));
+            rows.push(vec![label.clone(), format_percent(*share)]);
         }
-        let caption = "For how many units was such a treatment seen in units like them? Where the line is low, answers are \
-                       guesses beyond the data and are flagged.";
-        let drawing = chart.finish("Share of units near which each treatment was seen");
-        figure(&drawing, caption, &table(&[&axis.title, "share of units"], &rows))
+        let caption = "The share of units for which similar units got such a treatment. Where the line is low, answers \
+                       extrapolate beyond the data and are flagged.";
+        let drawing = chart.into_svg("Share of units whose similar units got each treatment");
+        figure(&drawing, caption, Some(&table(&[&axis.title, "share of units"], &rows)))
     }
 
-    fn starts(&self) -> String {
-        let mut starts: Vec<(String, f64)> = Vec::new();
-        // a start that was tried with both kinds of sharing counts by its better try, which comes first
-        for start in &self.report.model.fit.starts {
-            if starts.iter().all(|(name, _)| name != start.start.name()) {
-                starts.push((start.start.name().to_owned(), start.agreement));
-            }
-        }
+    fn starts(&self) -> Markup {
+        let starts = best_per_start(&self.report.model.fit.starts);
         if starts.is_empty() {
-            return paragraph("There is one class, or one start: nothing to compare.");
+            return html! { p { "There is one class or one start, so there is nothing to compare." } };
         }
-        let names: Vec<String> = starts.iter().map(|(name, _)| name.clone()).collect();
-        let mut chart = Chart::rows((0.0, 1.0), &names, "agreement with the best start");
+        let names: Vec<String> = starts.iter().map(|start| start.start.name().to_owned()).collect();
+        let mut chart = Chart::with_rows((0.0, 1.0), &names, "agreement with the best start");
         let mut rows = Vec::new();
-        for (i, (name, agreement)) in starts.iter().enumerate() {
-            let at = i as f64;
-            chart.bar("accent", (0.0, at - 0.3), (agreement.clamp(0.0, 1.0), at + 0.3));
-            chart.hit_row(i, &format!("{name}: {agreement:.2}"));
+        for (i, (name, start)) in names.iter().zip(&starts).enumerate() {
+            let (y, agreement) = (i as f64, start.agreement);
+            chart.bar("accent", (0.0, y - 0.3), (agreement.clamp(0.0, 1.0), y + 0.3));
+            chart.row_tooltip(i, &format!("{name}: {agreement:.2}"));
             rows.push(vec![name.clone(), format!("{agreement:.2}")]);
         }
-        let caption = "The search for classes was begun in several ways, best first. 1: the same classes as the best; 0: no more alike \
-                       than by chance.";
-        let drawing = chart.finish("How far each start agrees with the best on the classes");
-        figure(&drawing, caption, &table(&["start", "agreement"], &rows))
+        let caption = "EM was run from several starts, best first. 1 means the same classes as the best start, 0 no more \
+                       agreement than by chance.";
+        let drawing = chart.into_svg("Agreement of each start with the best start on the classes");
+        figure(&drawing, caption, Some(&table(&["start", "agreement"], &rows)))
     }
 
-    fn calibration(&self) -> String {
+    fn calibration(&self) -> Markup {
         let points = &self.report.evidence.calibration;
-        let least = points.iter().map(|(level, held)| level.min(*held)).fold(0.5, f64::min);
-        let low = (10.0 * least).floor() / 10.0 - 0.02;
-        let mut chart = Chart::new((low, 1.0), (low, 1.02), "level promised", "share held");
+        let min = points.iter().map(|point| point.level.min(point.coverage)).fold(0.5, f64::min);
+        let low = (10.0 * min).floor() / 10.0 - 0.02;
+        let mut chart = Chart::new((low, 1.0), (low, 1.02), "level", "coverage");
         chart.line("faint dashed", [(low, low), (1.0, 1.0)].into_iter());
-        chart.line("accent", points.iter().copied());
+        chart.line("accent", points.iter().map(|point| (point.level, point.coverage)));
         let mut rows = Vec::new();
-        for &(level, held) in points {
-            chart.dot("dot accent", level, held, 4.0);
-            chart.hit(
-                level - 0.025,
-                level + 0.025,
-                &format!("promised {}, held {}", percent(level), percent(held)),
-            );
-            rows.push(vec![percent(level), percent(held)]);
+        for &LevelCoverage { level, coverage } in points {
+            chart.circle("dot accent", level, coverage, 4.0);
+            let [level_text, coverage] = [level, coverage].map(format_percent);
+            let tip = format!("level {level_text}, coverage {coverage}");
+            chart.tooltip(level - 0.025, level + 0.025, &tip);
+            rows.push(vec![level_text, coverage]);
         }
-        let caption = "Intervals for outcomes that were seen, the noise drawn anew. On the dashed line they hold exactly what they \
-                       promise; below it they are too narrow, above it wider than need be.";
-        let drawing = chart.finish("Share of seen outcomes that intervals hold, against the level promised");
-        figure(&drawing, caption, &table(&["promised", "held"], &rows))
+        let caption = "Coverage of factual outcomes by intervals with fresh noise (rho = 0). Below the dashed line \
+                       intervals are too narrow, above it wider than necessary.";
+        let drawing = chart.into_svg("Coverage of observed outcomes by intervals, against their level");
+        figure(&drawing, caption, Some(&table(&["level", "coverage"], &rows)))
     }
 
-    fn number_of_classes(&self) -> String {
+    fn number_of_classes(&self) -> Markup {
         let tried = &self.report.model.fit.tried;
-        let most = tried.iter().map(|tried| tried.classes).max().unwrap_or(0);
-        if tried.iter().filter(|tried| tried.priced().is_finite()).count() < 2 {
-            return paragraph("The number of classes was given, not chosen: others were not compared.");
+        if tried.iter().filter(|tried| tried.penalized().is_finite()).count() < 2 {
+            return html! { p { "The number of classes was given; others were not compared." } };
         }
-        let y = span(tried.iter().map(cfqp::Tried::priced));
-        let mut chart = Chart::new(
-            (0.7, most as f64 + 0.3),
-            y,
-            "number of classes",
-            "misfit of held-out units, with prices",
-        );
-        let mut bases: Vec<&str> = Vec::new();
-        for one in tried {
-            if !bases.contains(&&one.base[..]) {
-                bases.push(&one.base);
-            }
-        }
-        let mut legend = String::new();
-        for (i, base) in bases.iter().enumerate() {
-            let class = format!("k{}", i % 8);
-            let own = || tried.iter().filter(|tried| tried.base == *base);
-            chart.line(&class, own().map(|tried| (tried.classes as f64, tried.priced())));
-            for tried in own() {
-                chart.dot(&format!("dot {class}"), tried.classes as f64, tried.priced(), 4.0);
-                if tried.chosen {
-                    chart.dot(&format!("ring {class}"), tried.classes as f64, tried.priced(), 9.0);
-                }
-            }
-            let _ = write!(legend, "<span class=\"{class}\"><i></i>{}</span>", escape(base));
-        }
-        for k in 1..=most {
-            let at = tried.iter().filter(|tried| tried.classes == k);
-            let values: Vec<String> =
-                at.map(|tried| format!("{} {:.2}", tried.base, tried.priced())).collect();
-            chart.hit(k as f64 - 0.5, k as f64 + 0.5, &format!("{k} classes: {}", values.join(", ")));
-        }
-        let row = |t: &cfqp::Tried| {
-            let mark = if t.chosen { "chosen" } else { "" };
-            let (misfit, priced) = (format!("{:.2}", t.evidence), format!("{:.2}", t.priced()));
-            vec![t.base.clone(), t.classes.to_string(), misfit, priced, mark.to_owned()]
+        let row = |tried: &Tried| {
+            let mark = if tried.chosen { "chosen" } else { "" };
+            let [likelihood, score] = [tried.full_nll, tried.penalized()].map(|value| format!("{value:.2}"));
+            vec![tried.base.clone(), tried.classes.to_string(), likelihood, score, mark.to_owned()]
         };
         let rows: Vec<Vec<String>> = tried.iter().map(row).collect();
-        let caption = "How badly each number of classes explains units that were held back, and the price of its classes: lower is \
-                       better, and the ring marks the choice. More classes mostly explain a little more; the price is what a class \
-                       that is there brings at least.";
-        let drawing = chart.finish("Misfit of held-out units for each number of classes");
-        let numbers = table(&["base model", "classes", "misfit", "with prices", ""], &rows);
-        format!("<p class=\"legend\">{legend}</p>{}", figure(&drawing, caption, &numbers))
+        let caption = "The score of each number of classes: the mean negative log-likelihood of held-out units (full \
+                       covariance) and a penalty per class. Lower is better; the ring marks the choice.";
+        let drawing = chart_class_scores(tried).into_svg("Score of each number of classes on held-out units");
+        let head = ["base model", "classes", "-log-likelihood", "score", ""];
+        html! {
+            p.legend {
+                @for (i, base) in base_models(tried).into_iter().enumerate() {
+                    span class=(format_args!("k{}", i % 8)) { i {} (base) }
+                }
+            }
+            (figure(&drawing, caption, Some(&table(&head, &rows))))
+        }
     }
+}
+
+fn unverifiable_assumptions() -> Markup {
+    html! {
+        div.card {
+            h3 { "What no data can check" }
+            ul {
+                li {
+                    "That no hidden cause affects both the treatment and the outcome. If treatments were chosen for \
+                     reasons that are not in the data, the effects may be wrong even if all checks above are ok."
+                }
+                li { "How much of a unit's noise would have been the same under the other treatment (rho)." }
+                li { "That future units will be like these." }
+            }
+        }
+    }
+}
+
+fn capitalise(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

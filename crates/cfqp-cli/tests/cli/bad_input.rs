@@ -1,12 +1,11 @@
-//! Bad input: exit code 2, a message with a way out, nothing on stdout, no file left behind.
+//! Bad input: exit code 2, a message with a hint, nothing on stdout, no file left behind.
 
-use std::fmt::Write as _;
 use std::path::Path;
 
+use cfqp::data::{NpzArray, NpzValues, write_npz};
 use cfqp::sim::Oscillator;
-use cfqp::{NpzArray, NpzValues, write_npz};
 
-use crate::{cfqp, listing, succeed, text};
+use crate::{cfqp, refusals, succeed, text};
 
 const LINES: [&str; 47] = [
     // files
@@ -64,46 +63,37 @@ const LINES: [&str; 47] = [
 ];
 
 #[test]
-fn bad_input_is_refused_with_a_way_out() {
+fn bad_input_is_refused_with_a_hint() {
     let folder = tempfile::tempdir().unwrap();
     make_files(folder.path());
-    let before = listing(folder.path());
-    let mut all = String::new();
-    for line in LINES {
-        let output = cfqp(folder.path(), &line.split_whitespace().collect::<Vec<_>>());
-        assert_eq!(output.status.code(), Some(2), "{line}: {}", text(&output.stderr));
-        assert_eq!(text(&output.stdout), "", "{line}");
-        assert_eq!(listing(folder.path()), before, "{line}");
-        let _ = writeln!(all, "$ cfqp {line}\n{}", text(&output.stderr));
-    }
-    insta::assert_snapshot!("bad_input", all);
+    insta::assert_snapshot!("bad_input", refusals(folder.path(), &LINES));
 }
 
 #[test]
 #[cfg(not(any(feature = "wgpu", feature = "cuda")))]
-fn a_device_that_is_not_built_in_is_named() {
+fn a_device_without_its_feature_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let output = cfqp(folder.path(), &["fit", "a.npz", "--out", "b.cfqp", "--device", "wgpu"]);
     assert_eq!(output.status.code(), Some(2));
     insta::assert_snapshot!(text(&output.stderr), @r"
-    error: device: this build has no wgpu
-    hint: build it in with `--features wgpu`, or use the device cpu
+    error: --device: this build does not support wgpu
+    hint: build with the feature `wgpu`, or use the device cpu
     ");
 }
 
 #[test]
-fn the_rest_of_an_interrupted_fit_is_not_lost_unasked() {
+fn the_checkpoint_of_an_interrupted_fit_is_not_overwritten() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("m.cfqp.part"), "").unwrap();
     let output = cfqp(folder.path(), &["fit", "a.npz", "--out", "m.cfqp"]);
     assert_eq!(output.status.code(), Some(2));
     insta::assert_snapshot!(text(&output.stderr), @r"
-    error: m.cfqp.part: an interrupted fit left it
-    hint: give --resume to go on from it, or --force to start over
+    error: m.cfqp.part: left by an interrupted fit
+    hint: use --resume to continue it, or --force to start over
     ");
 }
 
-/// A sound data file and model, and unsound ones.
+/// Valid and invalid data files and models.
 fn make_files(folder: &Path) {
     succeed(folder, "simulate oscillator --n 60 --out data.npz");
     succeed(folder, "simulate digits --n 20 --out other.npz");

@@ -1,10 +1,10 @@
-//! Help of every command.
+//! The help of every command.
 
 use std::fmt::Write as _;
 
 use crate::{cfqp, text};
 
-const COMMANDS: [&str; 23] = [
+const COMMANDS: [&str; 21] = [
     "",
     "demo",
     "simulate",
@@ -22,10 +22,8 @@ const COMMANDS: [&str; 23] = [
     "report",
     "evaluate",
     "compare",
-    "reproduce",
     "model",
     "model show",
-    "bench",
     "completions",
     "man",
 ];
@@ -46,7 +44,7 @@ fn every_command_has_help_with_examples() {
 }
 
 #[test]
-fn without_a_command_help_is_an_error() {
+fn a_missing_command_prints_help_and_fails() {
     let folder = tempfile::tempdir().unwrap();
     let output = cfqp(folder.path(), &[]);
     assert_eq!(output.status.code(), Some(2));
@@ -58,7 +56,7 @@ fn without_a_command_help_is_an_error() {
 }
 
 #[test]
-fn the_pages_of_the_commands_are_those_of_their_help() {
+fn the_markdown_pages_are_up_to_date() {
     let folder = tempfile::tempdir().unwrap();
     assert!(cfqp(folder.path(), &["man", "--format", "markdown", "--out", "."]).status.success());
     let kept = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/commands");

@@ -1,4 +1,4 @@
-//! What a user of `cfqp` sees.
+//! Tests of the program `cfqp` as users run it.
 
 mod bad_input;
 mod bad_tables;
@@ -7,12 +7,13 @@ mod interrupted;
 mod killed;
 mod report;
 mod tables;
+mod tutorial;
 mod whole;
 
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// `cfqp` in `folder`, as a user without a terminal has it.
+/// `cfqp` in `folder`, without a terminal.
 fn command(folder: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cfqp"));
     command.current_dir(folder).args(args).env_remove("COLUMNS").env("NO_COLOR", "1");
@@ -23,7 +24,7 @@ fn cfqp(folder: &Path, args: &[&str]) -> Output {
     command(folder, args).output().unwrap()
 }
 
-/// What a command that must succeed has on stdout; words are separated by spaces.
+/// The stdout of a command that must succeed; arguments are separated by spaces.
 fn succeed(folder: &Path, line: &str) -> String {
     let output = cfqp(folder, &line.split_whitespace().collect::<Vec<_>>());
     let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
@@ -35,11 +36,27 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// Names and sizes of all files in `folder`.
+/// The names and sizes of all files in `folder`.
 fn listing(folder: &Path) -> Vec<(String, u64)> {
     let entries = std::fs::read_dir(folder).unwrap().map(Result::unwrap);
     let name = |entry: &std::fs::DirEntry| entry.file_name().into_string().unwrap();
     let mut names: Vec<_> = entries.map(|e| (name(&e), e.metadata().unwrap().len())).collect();
     names.sort();
     names
+}
+
+/// Runs commands that must fail with exit code 2 and leave `folder` as it is; returns them with their messages.
+fn refusals(folder: &Path, lines: &[&str]) -> String {
+    let before = listing(folder);
+    let mut all = String::new();
+    for line in lines {
+        let output = cfqp(folder, &line.split_whitespace().collect::<Vec<_>>());
+        let stderr = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{line}: {stderr}");
+        assert_eq!(text(&output.stdout), "", "{line}");
+        assert_eq!(listing(folder), before, "{line}");
+        assert!(!stderr.contains("panicked"), "{line}: {stderr}");
+        all += &format!("$ cfqp {line}\n{stderr}\n");
+    }
+    all
 }

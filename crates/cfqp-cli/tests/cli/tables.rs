@@ -1,9 +1,11 @@
-//! From a table on disk to answers in another.
+//! Tables as input and output.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
-use cfqp::{Ids, Layout, Table, TableSpec, TreatedAt, read_array};
+use cfqp::data::read_array;
+use cfqp::data::table::{Ids, TreatedAt, UnitShapes};
+use cfqp::{Layout, Table, TableSpec};
 use serde_json::Value;
 
 use crate::{cfqp, listing, succeed, text};
@@ -17,8 +19,8 @@ fn json(folder: &Path, line: &str) -> Value {
     serde_json::from_str(&out).unwrap()
 }
 
-/// Units of two hidden classes: one responds to the dose, one against it.
-pub fn wide_csv(units: usize) -> String {
+/// Units of two hidden classes with opposite responses to the dose.
+pub(crate) fn wide_csv(units: usize) -> String {
     let mut csv = "id,age,ward,dose,outcome,planned\n".to_owned();
     for i in 0..units {
         let (age, dose) = (20.0 + (i * 7 % 40) as f64, (i * 13 % 31) as f64 / 31.0);
@@ -31,7 +33,7 @@ pub fn wide_csv(units: usize) -> String {
 }
 
 #[test]
-fn samples_in_a_csv_file_give_the_answers_of_arrays() {
+fn samples_in_a_csv_file_give_the_same_answers_as_arrays() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     succeed(folder, "simulate cardio --n 120 --seed 2 --format csv-long --out a.csv");
@@ -49,7 +51,7 @@ fn samples_in_a_csv_file_give_the_answers_of_arrays() {
     );
     assert_eq!((&table["cf_mse"], &table["class_accuracy"]), (&arrays["cf_mse"], &arrays["class_accuracy"]));
 
-    // the model remembers the columns; the answers are those of the arrays, to the last bit
+    // the model stores the columns; the answers equal those for arrays, bit for bit
     succeed(folder, "query table.cfqp a.csv --treatment 0.8 --out answers.csv");
     succeed(folder, "query arrays.cfqp a.npz --treatment 0.8 --out answers.npz");
     let answers = read_array(&folder.join("answers.npz"), "answer").unwrap().unwrap();
@@ -67,7 +69,7 @@ fn samples_in_a_csv_file_give_the_answers_of_arrays() {
     }
     succeed(folder, "query table.cfqp a.csv --treatment 0.8 --out ids.npz");
     let ids = read_array(&folder.join("ids.npz"), "id").unwrap().unwrap();
-    assert_eq!((ids.len(), ids.row(7)), (120, &[7.0][..]));
+    assert_eq!((ids.len(), &*ids.row(7)), (120, &[7.0][..]));
     assert_eq!(read_array(&folder.join("ids.npz"), "answer").unwrap().unwrap(), answers);
     assert_eq!(read_array(&folder.join("answers.npz"), "id").unwrap(), None);
     let diagnosed = cfqp(folder, &["diagnose", "table.cfqp", "a.csv", "--json"]);
@@ -77,7 +79,7 @@ fn samples_in_a_csv_file_give_the_answers_of_arrays() {
 }
 
 #[test]
-fn series_as_lists_or_as_columns_are_the_same_units() {
+fn series_as_lists_and_as_columns_are_the_same_units() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let spec = |made: &str| {
@@ -102,12 +104,12 @@ fn series_as_lists_or_as_columns_are_the_same_units() {
     let (long, wide) = (make("a.csv", "csv-long"), make("b.csv", "csv"));
     let (parquet, arrow) = (make("c.parquet", "parquet"), make("d.arrow", "arrow"));
     assert!(long.0 == wide.0 && long.0 == parquet.0 && long.0 == arrow.0);
-    assert_eq!(parquet.1.shapes(), (vec![2, 20], vec![2, 20]));
-    assert_eq!(wide.1.shapes(), (vec![40], vec![40]));
+    assert_eq!(parquet.1.shapes(), UnitShapes { x: vec![2, 20], y: vec![2, 20] });
+    assert_eq!(wide.1.shapes(), UnitShapes { x: vec![40], y: vec![40] });
 }
 
 #[test]
-fn a_study_holds_everything_and_flags_go_before_it() {
+fn flags_override_a_study_file() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     std::fs::write(folder.join("wide.csv"), wide_csv(90)).unwrap();
@@ -120,7 +122,7 @@ fn a_study_holds_everything_and_flags_go_before_it() {
     assert_eq!((&shown["config"]["seed"], &shown["layout"]["id"]), (&9.into(), &"id".into()));
     let x = &shown["layout"]["form"]["wide"]["x"]["features"][1];
     assert_eq!(x["categories"], serde_json::json!(["east", "north", "south"]));
-    assert!(succeed(folder, "check study.toml").contains("nothing speaks against a fit"));
+    assert!(succeed(folder, "check study.toml").contains("no problems found"));
     let selected = json(folder, "select study.toml --classes 1..3 --plot k.svg");
     let tried: Vec<u64> =
         selected["tried"].as_array().unwrap().iter().map(|t| t["classes"].as_u64().unwrap()).collect();
@@ -133,7 +135,7 @@ fn units_keep_their_ids_in_every_format() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let mut csv = wide_csv(300);
-    // units that cannot be asked about are counted, not answered
+    // units that cannot be used are counted, not answered
     csv += "late,30,north,,1,0.5\nfar,30,moon,0.5,1,0.5\n";
     std::fs::write(folder.join("more.csv"), &csv).unwrap();
     std::fs::write(folder.join("wide.csv"), wide_csv(90)).unwrap();
@@ -154,11 +156,11 @@ fn units_keep_their_ids_in_every_format() {
         assert_eq!(asked["dropped"].as_array().unwrap().len(), 2);
         let answers = Table::read(&folder.join(out), &spec("outcome")).unwrap();
         assert!(matches!(&answers.ids, Ids::Text(ids) if ids.len() == 300 && ids[7] == "u7"));
-        assert_eq!(answers.data.t().row(7), [0.5]);
+        assert_eq!(*answers.data.t().row(7), [0.5]);
     }
     let asked = succeed(folder, "query model.cfqp more.csv --treatment 0.5 --out a.jsonl");
     assert!(asked.contains(
-        "1 unit not asked about: `ward` is `moon`, which the model has never seen (first: line 303)"
+        "1 unit not used: `ward` is `moon`, a category that the training data do not have (first: line 303)"
     ));
     let line = std::fs::read_to_string(folder.join("a.jsonl")).unwrap();
     let first: Value = serde_json::from_str(line.lines().next().unwrap()).unwrap();
@@ -172,6 +174,8 @@ fn units_keep_their_ids_in_every_format() {
     assert_eq!((&all["group"], &all["units"]), (&"all".into(), &300.into()));
     let number = |field: &str| all[field].as_f64().unwrap();
     assert!(number("lower") < number("effect") && number("effect") < number("upper"));
+    let averages = json(folder, "effect model.cfqp more.csv --from 0.2 --to 0.8");
+    assert_eq!((&averages["averages"], &averages["out"]), (&effect["averages"], &Value::Null));
     let groups = effect["averages"].as_array().unwrap();
     let class =
         |k: usize| groups.iter().find(|g| g["group"] == format!("class {k}")).unwrap()["effect"].as_f64();
@@ -197,7 +201,7 @@ fn a_failed_check_has_its_own_exit_code() {
 }
 
 #[test]
-fn a_model_with_needless_classes_is_not_to_be_trusted() {
+fn a_model_with_too_many_classes_fails_the_diagnosis() {
     let folder = tempfile::tempdir().unwrap();
     succeed(folder.path(), "simulate oscillator --single-class --n 200 --out a.npz");
     succeed(folder.path(), "fit a.npz --classes 2 --base linear --out m.cfqp -q");
@@ -206,7 +210,7 @@ fn a_model_with_needless_classes_is_not_to_be_trusted() {
     assert_eq!(diagnosed.status.code(), Some(1), "{stdout}");
     assert!(stdout.contains("one class explains held-out units as well as 2"), "{stdout}");
     assert!(stdout.ends_with("do not rely on the answers\n"), "{stdout}");
-    // arrays are written as a table, and asked about as one
+    // answers about arrays can be written as a table
     let effect = json(folder.path(), "effect m.cfqp a.npz --from 0.3 --to 0.6 --out e.csv");
     assert_eq!(effect["units"], 200);
     let header = std::fs::read_to_string(folder.path().join("e.csv")).unwrap();
@@ -214,7 +218,7 @@ fn a_model_with_needless_classes_is_not_to_be_trusted() {
 }
 
 #[test]
-fn completions_and_manual_pages_are_made() {
+fn completions_and_manual_pages_are_written() {
     let folder = tempfile::tempdir().unwrap();
     for shell in ["bash", "zsh", "fish"] {
         assert!(succeed(folder.path(), &format!("completions {shell}")).contains("diagnose"));

@@ -1,6 +1,6 @@
-//! From simulated data to answers and their scores.
+//! Commands from simulated data to answers and scores.
 
-use cfqp::read_array;
+use cfqp::data::read_array;
 use serde_json::Value;
 
 use crate::{cfqp, succeed, text};
@@ -13,7 +13,7 @@ fn json(folder: &std::path::Path, line: &str) -> Value {
     serde_json::from_str(&out).unwrap()
 }
 
-/// Every field is there; the last ones may be null.
+/// Checks that every field exists; it may be null.
 fn assert_fields(value: &Value, fields: &[&str]) {
     for field in fields {
         assert!(value.get(field).is_some(), "{field} in {value}");
@@ -21,7 +21,7 @@ fn assert_fields(value: &Value, fields: &[&str]) {
 }
 
 #[test]
-fn units_are_simulated_fitted_asked_and_scored() {
+fn simulate_fit_query_and_evaluate_work_together() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let made = json(folder, "simulate oscillator --n 240 --seed 1 --out train.npz");
@@ -61,7 +61,7 @@ fn units_are_simulated_fitted_asked_and_scored() {
     assert!(number("cf_mse") < 0.01 && number("cf_mse") < number("cf_mse_rho0"), "{score}");
     assert!(number("class_accuracy") > 0.9 && number("ari") > 0.7, "{score}");
     assert_fields(&score, &["coverage", "width", "ok", "query_seconds", "peak_rss_mb", "cf_mse_raw", "ssim"]);
-    assert!(succeed(folder, "evaluate a.cfqp test.npz --rho 0").contains("50 units, rho 0"));
+    assert!(succeed(folder, "evaluate a.cfqp test.npz --rho 0").contains("50 units, rho = 0"));
 
     let shown = json(folder, "model show a.cfqp");
     assert_eq!((&shown["classes"], &shown["config"]["seed"]), (&3.into(), &5.into()));
@@ -69,7 +69,7 @@ fn units_are_simulated_fitted_asked_and_scored() {
 }
 
 #[test]
-fn methods_are_compared_and_finished_runs_are_kept() {
+fn compare_keeps_finished_runs() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     succeed(folder, "simulate oscillator --n 100 --seed 1 --out train.npz");
@@ -92,7 +92,7 @@ fn methods_are_compared_and_finished_runs_are_kept() {
 }
 
 #[test]
-fn an_answer_at_the_units_own_treatment_is_its_outcome() {
+fn the_answer_at_the_factual_treatment_is_the_outcome() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     succeed(folder, "simulate cardio --n 60 --out data.npz");
@@ -105,7 +105,7 @@ fn an_answer_at_the_units_own_treatment_is_its_outcome() {
 
 #[test]
 #[ignore = "takes half a minute"]
-fn the_demo_finds_the_classes_and_beats_a_model_without_them() {
+fn the_demo_finds_the_classes_and_beats_an_ite_model() {
     let folder = tempfile::tempdir().unwrap();
     let found = json(folder.path(), "demo --seed 1");
     let number = |field: &str| found[field].as_f64().unwrap();
@@ -120,62 +120,11 @@ fn the_demo_finds_the_classes_and_beats_a_model_without_them() {
 }
 
 #[test]
-fn quiet_is_quiet_and_force_replaces() {
+fn quiet_prints_nothing_and_force_replaces_files() {
     let folder = tempfile::tempdir().unwrap();
     let line = ["simulate", "oscillator", "--n", "5", "--out", "a.npz", "-q"];
     let output = cfqp(folder.path(), &line);
     assert_eq!((text(&output.stdout), text(&output.stderr)), (String::new(), String::new()));
     assert_eq!(cfqp(folder.path(), &line).status.code(), Some(2));
     assert!(cfqp(folder.path(), &[&line[..], &["--force"]].concat()).status.success());
-}
-
-#[test]
-fn an_experiment_is_reproduced_and_found_again() {
-    let folder = tempfile::tempdir().unwrap();
-    let folder = folder.path();
-    let line = "reproduce noise --scale smoke --out r";
-    let first = succeed(folder, line);
-    assert!(first.contains("counterfactual mean squared error") && first.contains("deep-scm"), "{first}");
-    let at = |name: &str| std::fs::read(folder.join("r/noise").join(name)).unwrap();
-    assert!(
-        at("oscillator-additive.png").starts_with(b"\x89PNG")
-            && at("oscillator-additive.svg").starts_with(b"<svg")
-    );
-    let results: Value = serde_json::from_slice(&at("results.json")).unwrap();
-    assert_eq!(results["outcomes"].as_array().unwrap().len(), 3 * 8);
-    let (table, tex) = (at("table.md"), at("table.tex"));
-    let runs = || std::fs::read_dir(folder.join("r/runs")).unwrap().count();
-    let kept = runs();
-    assert_eq!(succeed(folder, line), first, "finished runs are not run again");
-    assert_eq!((runs(), at("table.md"), at("table.tex")), (kept, table, tex));
-}
-
-#[test]
-fn units_are_shown_as_methods_answer_for_them() {
-    let folder = tempfile::tempdir().unwrap();
-    let folder = folder.path();
-    let line = "reproduce table1 --scale smoke --data oscillator,digits --methods sc,cfqp --out r";
-    let first = succeed(folder, line);
-    let at = |name: &str| std::fs::read(folder.join("r/table1").join(name)).unwrap();
-    for data in ["oscillator-additive", "oscillator-non-additive", "digits-additive", "digits-non-additive"] {
-        assert!(at(&format!("{data}-units.png")).starts_with(b"\x89PNG"), "{data}");
-        assert!(at(&format!("{data}-units.svg")).starts_with(b"<svg"), "{data}");
-    }
-    let (series, images) = (at("oscillator-additive-units.svg"), at("digits-additive-units.png"));
-    let results: Value = serde_json::from_slice(&at("results.json")).unwrap();
-    assert_eq!(results["outcomes"].as_array().unwrap().len(), 4 * 2);
-    assert!(results["outcomes"][0]["run"]["shown"].is_null(), "pictures are no results");
-    assert_eq!(succeed(folder, line), first, "finished runs are not run again");
-    assert_eq!((at("oscillator-additive-units.svg"), at("digits-additive-units.png")), (series, images));
-}
-
-#[test]
-fn speed_is_measured() {
-    let folder = tempfile::tempdir().unwrap();
-    let report = json(folder.path(), "bench --quick --only em,groups,queries,tables");
-    let rows = report["rows"].as_array().unwrap();
-    assert!(rows.len() > 10 && rows.iter().all(|row| row["ours"].as_f64().unwrap() > 0.0), "{report}");
-    let told = cfqp(folder.path(), &["bench", "--quick", "--peers", "--python", "no-such-python"]);
-    assert_eq!(told.status.code(), Some(2));
-    assert!(text(&told.stderr).contains("--python"), "{}", text(&told.stderr));
 }

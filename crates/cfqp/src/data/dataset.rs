@@ -1,151 +1,23 @@
-//! Covariates x, treatment t and outcome y of n units, and views of some of them.
+//! Covariates, treatments and outcomes of n units, and views of some of them.
 
-use std::borrow::Cow;
+use super::Units;
+use crate::error::{Error, Result};
 
-use super::values::Values;
-use crate::{Error, Result};
-
-/// One array per unit: `n` units, each of the same shape, stored one after the other.
+/// The observations of `n >= 1` units: covariates `x`, treatment `t`, outcome `y`.
 ///
-/// # Shapes
-/// A table has `[features]`, a series `[channels, steps]`, an image `[channels, height, width]`. Images with at most
-/// 256 different values are held as bytes.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Units {
-    shape: Vec<usize>,
-    values: Values,
-    mask: Option<Vec<bool>>,
-}
-
-impl Units {
-    /// Units of `shape`; `values` has a whole number of them and all are finite.
-    /// `name` is what errors call the array.
-    pub fn new(name: &str, shape: Vec<usize>, values: Vec<f32>) -> Result<Self> {
-        Self::with_mask(name, shape, values, None)
-    }
-
-    /// As [`new`](Self::new), with a mask: `true` where a value was observed. What is not observed may hold
-    /// anything, a NaN included, and is stored as zero. A mask that hides nothing is dropped.
-    pub fn with_mask(
-        name: &str,
-        shape: Vec<usize>,
-        mut values: Vec<f32>,
-        mask: Option<Vec<bool>>,
-    ) -> Result<Self> {
-        let each: usize = shape.iter().product();
-        if each == 0 || !values.len().is_multiple_of(each) {
-            let problem = format!("{} values do not make units of shape {shape:?}", values.len());
-            return Err(Error::data(name, problem, "give every unit the same, non-empty shape"));
-        }
-        if let Some(mask) = &mask
-            && mask.len() != values.len()
-        {
-            let problem = format!("the mask has {} elements, the values {}", mask.len(), values.len());
-            return Err(Error::data(name, problem, "give the mask the shape of its array"));
-        }
-        for (i, value) in values.iter_mut().enumerate() {
-            if mask.as_ref().is_some_and(|mask| !mask[i]) {
-                *value = 0.0;
-            } else if !value.is_finite() {
-                let place = format!("{name}, unit {}, element {}", i / each, i % each);
-                let hint = format!("mend the value, or mark it as missing in `{name}_mask`");
-                return Err(Error::data(place, format!("the value is {value}"), hint));
-            }
-        }
-        let mask = mask.filter(|mask| mask.contains(&false));
-        Ok(Self::held(shape, values, mask))
-    }
-
-    fn held(shape: Vec<usize>, values: Vec<f32>, mask: Option<Vec<bool>>) -> Self {
-        let values = if shape.len() == 3 { Values::coded(values) } else { Values::Plain(values) };
-        Self { shape, values, mask }
-    }
-
-    /// Units of several arrays, one after the other.
-    fn concat(name: &str, parts: &[&Self]) -> Result<Self> {
-        let shape = &parts[0].shape;
-        if let Some(other) = parts.iter().find(|part| part.shape != *shape) {
-            let problem = format!("units of shape {shape:?} and of shape {:?}", other.shape);
-            return Err(Error::data(name, problem, "give files of the same kind of unit"));
-        }
-        let mut values = Vec::with_capacity(parts.iter().map(|part| part.values.len()).sum());
-        let units = parts.iter().flat_map(|part| (0..part.len()).map(|i| part.unit(i)));
-        units.for_each(|unit| values.extend_from_slice(&unit));
-        let mask = parts.iter().any(|part| part.mask.is_some()).then(|| {
-            let mut mask = Vec::with_capacity(values.len());
-            for part in parts {
-                match &part.mask {
-                    Some(own) => mask.extend_from_slice(own),
-                    None => mask.resize(mask.len() + part.values.len(), true),
-                }
-            }
-            mask
-        });
-        Ok(Self::held(shape.clone(), values, mask))
-    }
-
-    /// The units at `rows`, in that order.
-    fn pick(&self, rows: &[usize]) -> Self {
-        let mut values = Vec::with_capacity(rows.len() * self.each());
-        rows.iter().for_each(|&row| values.extend_from_slice(&self.unit(row)));
-        let mask: Option<Vec<bool>> = self
-            .mask
-            .as_ref()
-            .map(|_| rows.iter().filter_map(|&row| self.mask_row(row)).flatten().copied().collect());
-        let mask = mask.filter(|mask| mask.contains(&false));
-        Self::held(self.shape.clone(), values, mask)
-    }
-
-    /// How many units.
-    pub fn len(&self) -> usize {
-        self.values.len() / self.each()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.values.len() == 0
-    }
-
-    /// The shape of one unit.
-    pub fn shape(&self) -> &[usize] {
-        &self.shape
-    }
-
-    /// How many elements one unit has.
-    pub fn each(&self) -> usize {
-        self.shape.iter().product()
-    }
-
-    /// All values, unit after unit. Of images that are held as bytes this makes a copy, which stays.
-    pub fn values(&self) -> &[f32] {
-        self.values.all()
-    }
-
-    /// Where values were observed, if not everywhere.
-    pub fn mask(&self) -> Option<&[bool]> {
-        self.mask.as_deref()
-    }
-
-    /// The values of unit `i`; of images that are held as bytes, as [`values`](Self::values).
-    pub fn row(&self, i: usize) -> &[f32] {
-        let each = self.each();
-        &self.values.all()[i * each..(i + 1) * each]
-    }
-
-    /// The values of unit `i`, and no more memory than that takes.
-    pub fn unit(&self, i: usize) -> Cow<'_, [f32]> {
-        let each = self.each();
-        self.values.part(i * each..(i + 1) * each)
-    }
-
-    /// Where unit `i` was observed, if not everywhere.
-    pub fn mask_row(&self, i: usize) -> Option<&[bool]> {
-        let each = self.each();
-        self.mask.as_ref().map(|mask| &mask[i * each..(i + 1) * each])
-    }
-}
-
-/// What was seen of n units: covariates `x`, treatment `t`, outcome `y`.
+/// # Examples
+/// ```
+/// use cfqp::data::{Dataset, Units};
+///
+/// let x = Units::new("x", vec![2], vec![30.0, 1.0, 40.0, 0.0, 50.0, 1.0])?;
+/// let t = Units::new("t", vec![1], vec![0.1, 0.2, 0.3])?;
+/// let y = Units::new("y", vec![1], vec![1.0, 2.0, 3.0])?;
+/// let data = Dataset::new(x, t, y)?;
+/// assert_eq!(data.len(), 3);
+/// let last = data.pick(&[2])?;
+/// assert_eq!(last.y().values(), [3.0]);
+/// # Ok::<(), cfqp::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dataset {
     x: Units,
@@ -154,7 +26,11 @@ pub struct Dataset {
 }
 
 impl Dataset {
-    /// A data set of at least one unit; `t` is a vector per unit and has no mask.
+    /// A data set of at least one unit; `t` is one vector per unit, without missing values.
+    ///
+    /// # Errors
+    /// If the arrays differ in the number of units, are empty, have more than three axes per unit, or if `t` is not a
+    /// vector per unit or has missing values.
     pub fn new(x: Units, t: Units, y: Units) -> Result<Self> {
         for (name, units) in [("t", &t), ("y", &y)] {
             if units.len() != x.len() {
@@ -163,7 +39,7 @@ impl Dataset {
             }
         }
         if x.is_empty() {
-            return Err(Error::data("x", "there are no units", "give at least one unit"));
+            return Err(no_units());
         }
         for (name, units) in [("x", &x), ("y", &y)] {
             if units.shape().len() > 3 {
@@ -173,71 +49,88 @@ impl Dataset {
             }
         }
         if t.shape().len() != 1 || t.mask().is_some() {
-            let hint = "give t as [units] or [units, treatments], with no value missing";
+            let hint = "give t as [units] or [units, treatments], with no missing values";
             return Err(Error::data("t", format!("a unit has shape {:?}", t.shape()), hint));
         }
         Ok(Self { x, t, y })
     }
 
-    /// Covariates.
+    /// The covariates.
     pub fn x(&self) -> &Units {
         &self.x
     }
 
-    /// Treatments, `[d_t]` per unit.
+    /// The treatments, `[d_t]` per unit.
     pub fn t(&self) -> &Units {
         &self.t
     }
 
-    /// Outcomes.
+    /// The outcomes.
     pub fn y(&self) -> &Units {
         &self.y
     }
 
-    /// How many units.
+    /// The number of units.
     pub fn len(&self) -> usize {
         self.x.len()
     }
 
-    /// Never: a data set has at least one unit.
+    /// Always `false`: a data set has at least one unit.
     pub fn is_empty(&self) -> bool {
         false
     }
 
-    /// These units and, behind them, those of `other`, which must have the same shapes.
+    /// These units followed by those of `other`.
+    ///
+    /// # Errors
+    /// If the shapes differ.
     pub fn join(&self, other: &Self) -> Result<Self> {
         Self::concat(&[self, other])
     }
 
-    /// The units of all `parts`, at least one, which must have the same shapes.
-    pub fn concat(parts: &[&Self]) -> Result<Self> {
-        if parts.is_empty() {
-            return Err(Error::data("x", "there are no units", "give at least one unit"));
+    /// The units of all `datasets`, one after the other.
+    ///
+    /// # Errors
+    /// If `datasets` is empty or the shapes differ.
+    pub fn concat(datasets: &[&Self]) -> Result<Self> {
+        if datasets.is_empty() {
+            return Err(no_units());
         }
         let join = |name, units: fn(&Self) -> &Units| {
-            Units::concat(name, &parts.iter().map(|part| units(part)).collect::<Vec<_>>())
+            Units::concat(name, &datasets.iter().map(|data| units(data)).collect::<Vec<_>>())
         };
         Ok(Self { x: join("x", Self::x)?, t: join("t", Self::t)?, y: join("y", Self::y)? })
     }
 
-    /// A data set of the units at `rows`, at least one, in that order.
+    /// A data set of the units at `rows`, in that order.
+    ///
+    /// # Errors
+    /// If `rows` is empty or names a unit that does not exist.
     pub fn pick(&self, rows: &[usize]) -> Result<Self> {
         if let Some(row) = rows.iter().find(|&&row| row >= self.len()) {
-            return Err(Error::data("x", format!("there is no unit {row}"), "name units that are there"));
+            let hint = format!("give rows below {}", self.len());
+            return Err(Error::data("x", format!("there is no unit {row}"), hint));
         }
         Self::new(self.x.pick(rows), self.t.pick(rows), self.y.pick(rows))
     }
 
-    /// All units.
+    /// A view of all units.
     pub fn all(&self) -> View<'_> {
         self.view((0..self.len()).collect())
     }
 
-    /// The units `rows`, in that order.
+    /// A view of the units at `rows`, in that order.
+    ///
+    /// # Panics
+    /// If a row is out of range.
     pub fn view(&self, rows: Vec<usize>) -> View<'_> {
         assert!(rows.iter().all(|&row| row < self.len()), "a row is out of range");
         View { data: self, rows }
     }
+}
+
+fn no_units() -> Error {
+    Error::data("x", "there are no units", "give at least one unit")
 }
 
 /// Some units of a data set, by reference.
@@ -258,22 +151,28 @@ impl<'a> View<'a> {
         &self.rows
     }
 
-    /// How many units.
+    /// The number of units.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether the view has no unit.
+    /// Whether the view has no units.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
     /// The units of this view at `positions`.
+    ///
+    /// # Panics
+    /// If a position is out of range.
     pub fn pick(&self, positions: &[usize]) -> Self {
         Self { data: self.data, rows: positions.iter().map(|&i| self.rows[i]).collect() }
     }
 
-    /// The view in pieces of at most `size` units.
+    /// Splits the view into views of at most `size` units.
+    ///
+    /// # Panics
+    /// If `size` is 0.
     pub fn chunks(&self, size: usize) -> impl Iterator<Item = Self> + '_ {
         self.rows.chunks(size).map(|rows| Self { data: self.data, rows: rows.to_vec() })
     }
@@ -284,29 +183,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_nan_is_refused_with_its_place_unless_it_is_masked() {
-        let values = vec![1.0, 2.0, f32::NAN, 4.0];
-        let error = Units::new("x", vec![2], values.clone()).unwrap_err();
-        assert_eq!(error.to_string(), "x, unit 1, element 0: the value is NaN");
-        assert!(error.hint().unwrap().contains("x_mask"));
-
-        let mask = vec![true, true, false, true];
-        let units = Units::with_mask("x", vec![2], values, Some(mask)).unwrap();
-        assert_eq!(units.row(1), [0.0, 4.0]);
-        assert_eq!(units.mask_row(1), Some(&[false, true][..]));
-    }
-
-    #[test]
-    fn a_full_mask_is_no_mask() {
-        let units = Units::with_mask("y", vec![1], vec![1.0], Some(vec![true])).unwrap();
-        assert_eq!(units.mask(), None);
-    }
-
-    #[test]
-    fn x_t_and_y_must_be_of_the_same_units() {
+    fn x_t_and_y_must_have_the_same_number_of_units() {
         let units = |n: usize| Units::new("a", vec![1], vec![0.0; n]).unwrap();
         let error = Dataset::new(units(3), units(2), units(3)).unwrap_err();
         assert_eq!(error.to_string(), "t: 2 units, but x has 3");
         assert!(Dataset::new(units(0), units(0), units(0)).is_err());
+    }
+
+    #[test]
+    fn joined_units_keep_their_order_and_their_missing_values() {
+        let units = |values: &[f32], mask: Option<&[bool]>| {
+            Units::with_mask("a", vec![1], values.to_vec(), mask.map(<[bool]>::to_vec)).unwrap()
+        };
+        let data = |values: &[f32], mask: Option<&[bool]>| {
+            Dataset::new(units(values, mask), units(values, None), units(values, None)).unwrap()
+        };
+        let joined = data(&[1.0, 2.0], None).join(&data(&[3.0, 4.0], Some(&[false, true]))).unwrap();
+        assert_eq!(joined.t().values(), [1.0, 2.0, 3.0, 4.0]);
+        assert_eq!(joined.x().mask(), Some(&[true, true, false, true][..]));
+        assert_eq!(joined.pick(&[0, 3]).unwrap().x().mask(), None);
+        assert!(Dataset::concat(&[]).is_err());
+        assert!(joined.pick(&[4]).unwrap_err().to_string().contains("there is no unit 4"));
     }
 }

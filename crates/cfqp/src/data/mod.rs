@@ -1,25 +1,29 @@
-//! Units: what was seen of them, in memory and in files.
+//! Units and their observations, in memory and in files.
+//!
+//! | | |
+//! |---|---|
+//! | in memory | [`Dataset`] of [`Units`], [`View`] of some of them, [`Scaler`] |
+//! | arrays | [`Dataset::read_npz`], [`read_array`], [`write_npz`]; [`Mnist`] and [`read_idx`] |
+//! | tables | [`table`]: CSV, Parquet and Arrow files |
 
-mod atomic;
-mod batch;
-mod container;
 mod dataset;
-mod idx;
-mod npy;
-mod npz;
+mod files;
+mod named_array;
 mod scaler;
-mod table;
+pub mod table;
+mod unit_data;
+mod units;
 mod values;
 
-pub use atomic::write_atomically;
-pub(crate) use batch::{Batcher, Target, Told};
-pub use container::{read_container, write_container};
-pub use dataset::{Dataset, Units, View};
-pub use idx::{Idx, Mnist, MnistPart, read_idx};
-pub use npz::{NpzArray, NpzValues, read_array, write_npz};
-pub use scaler::{Moments, Scaler};
-pub use table::{
-    Block, ColumnCount, Counts, Dropped, Feature, Form, Format, Grid, Ids, Layout, Long, Part, Parts, Sheet,
-    SheetCells, Study, Table, TableSpec, Tally, TreatedAt, Treatment, columns_of, panics_are_errors,
-    write_sheets,
+pub use dataset::{Dataset, View};
+pub use files::{
+    IdxArray, Mnist, MnistSplit, NpzArray, NpzValues, read_array, read_idx, write_atomically, write_npz,
 };
+pub(crate) use files::{read_container, write_container};
+pub use named_array::NamedArray;
+pub use scaler::{ChannelScaler, Scaler};
+pub use unit_data::UnitData;
+pub use units::Units;
+
+/// The smallest number of units that a fit accepts.
+pub const MIN_UNITS: usize = 20;

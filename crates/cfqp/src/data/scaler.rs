@@ -1,137 +1,165 @@
-//! Standardisation, learned from the training units alone and kept with the model.
+//! Standardisation, learned from the training units only and stored with the model.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Units, View};
 
-/// Mean and deviation of each channel (or feature) of an array per unit.
+/// Mean and standard deviation per channel of one array per unit.
 ///
-/// The first axis of a unit's shape is standardised part by part: a table by feature, a series or an image by
-/// channel. Parts that never vary keep their deviation at 1.
+/// The first axis of a unit's shape counts the channels: the features of a table, the channels of a series or an
+/// image. A channel that never varies gets deviation 1.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Moments {
+pub struct ChannelScaler {
     shape: Vec<usize>,
     mean: Vec<f32>,
     deviation: Vec<f32>,
 }
 
-impl Moments {
+/// Sums over the observed values of one channel, relative to the first of them for precision.
+#[derive(Clone, Copy, Default)]
+struct ChannelSums {
+    origin: Option<f32>,
+    count: f64,
+    sum: f64,
+    squares: f64,
+}
+
+impl ChannelSums {
+    fn add(&mut self, value: f32) {
+        let difference = f64::from(value - *self.origin.get_or_insert(value));
+        self.count += 1.0;
+        self.sum += difference;
+        self.squares += difference * difference;
+    }
+
+    /// Mean and standard deviation; the latter is 1 if the values do not vary.
+    fn moments(self) -> (f32, f32) {
+        let count = f64::max(self.count, 1.0);
+        let variance = (self.squares / count - (self.sum / count).powi(2)).max(0.0);
+        let mean = f64::from(self.origin.unwrap_or(0.0)) + self.sum / count;
+        let deviation = variance.sqrt();
+        let varies = deviation > 1e-6 * mean.abs().max(1e-6);
+        (mean as f32, if varies { deviation as f32 } else { 1.0 })
+    }
+}
+
+impl ChannelScaler {
     fn fit(units: &Units, rows: &[usize]) -> Self {
-        let parts = units.shape()[0];
-        let inner = units.each() / parts;
-        // (count, sum, sum of squares) about the first value seen, for precision
-        let mut sums = vec![(0.0_f64, 0.0_f64, 0.0_f64); parts];
-        let mut origin = vec![None; parts];
+        let channels = units.shape()[0];
+        let sites = units.elements() / channels;
+        let mut sums = vec![ChannelSums::default(); channels];
         for &row in rows {
-            let (values, mask) = (units.unit(row), units.mask_row(row));
+            let (values, mask) = (units.row(row), units.mask_row(row));
             for (i, &value) in values.iter().enumerate() {
                 if mask.is_none_or(|mask| mask[i]) {
-                    let part = i / inner;
-                    let d = f64::from(value - *origin[part].get_or_insert(value));
-                    let sum = &mut sums[part];
-                    *sum = (sum.0 + 1.0, sum.1 + d, sum.2 + d * d);
+                    sums[i / sites].add(value);
                 }
             }
         }
-        let mut moments = Self { shape: units.shape().to_vec(), mean: Vec::new(), deviation: Vec::new() };
-        for ((count, sum, squares), origin) in sums.into_iter().zip(origin) {
-            let count = f64::max(count, 1.0);
-            let variance = (squares / count - (sum / count).powi(2)).max(0.0);
-            let mean = f64::from(origin.unwrap_or(0.0)) + sum / count;
-            let deviation = variance.sqrt();
-            let varies = deviation > 1e-6 * mean.abs().max(1e-6);
-            moments.mean.push(mean as f32);
-            moments.deviation.push(if varies { deviation as f32 } else { 1.0 });
-        }
-        moments
+        let (mean, deviation) = sums.into_iter().map(ChannelSums::moments).unzip();
+        Self { shape: units.shape().to_vec(), mean, deviation }
     }
 
-    /// Leaves values as they are.
+    /// A scaler that leaves values unchanged.
     fn identity(shape: &[usize]) -> Self {
         Self { shape: shape.to_vec(), mean: vec![0.0; shape[0]], deviation: vec![1.0; shape[0]] }
     }
 
-    /// The shape of a unit.
+    /// The shape of one unit.
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
 
-    /// How many elements a unit has.
-    pub fn each(&self) -> usize {
+    /// The number of elements of one unit.
+    pub fn elements(&self) -> usize {
         self.shape.iter().product()
     }
 
-    /// The deviation that element `i` of a unit was divided by.
+    /// The standard deviation of the channel that element `i` of a unit belongs to.
+    ///
+    /// # Panics
+    /// If a unit has no element `i`.
     pub fn deviation(&self, i: usize) -> f32 {
-        self.deviation[self.part(i)]
+        self.deviation[i / self.sites()]
     }
 
-    /// The steps of a channel of a series, or the pixels of one of an image; 1 in a table.
+    /// The number of elements per channel: steps of a series, pixels of an image, 1 in a table.
     pub(crate) fn sites(&self) -> usize {
         self.shape[1..].iter().product()
     }
 
-    fn part(&self, i: usize) -> usize {
-        i / self.sites()
-    }
-
-    /// (values - mean) / deviation, appended to `out`.
+    /// Appends `(value - mean) / deviation` for one unit's values to `out`.
     pub(crate) fn standardise_into(&self, values: &[f32], out: &mut Vec<f32>) {
-        for (part, values) in values.chunks_exact(self.sites()).enumerate() {
-            let (mean, scale) = (self.mean[part], 1.0 / self.deviation[part]);
+        for (channel, values) in values.chunks_exact(self.sites()).enumerate() {
+            let (mean, scale) = (self.mean[channel], 1.0 / self.deviation[channel]);
             out.extend(values.iter().map(|value| (value - mean) * scale));
         }
     }
 
-    /// mean + deviation * value, for one unit's standardised values.
+    /// Replaces one unit's standardised values by `mean + deviation * value`.
     pub(crate) fn restore(&self, values: &mut [f32]) {
-        for (part, values) in values.chunks_exact_mut(self.sites()).enumerate() {
-            values.iter_mut().for_each(|value| *value = self.mean[part] + self.deviation[part] * *value);
+        for (channel, values) in values.chunks_exact_mut(self.sites()).enumerate() {
+            let (mean, deviation) = (self.mean[channel], self.deviation[channel]);
+            values.iter_mut().for_each(|value| *value = mean + deviation * *value);
         }
     }
 
-    /// Whether the fields fit each other and hold usable numbers.
+    /// Whether the fields are consistent: one finite mean and one positive deviation per channel.
     pub(crate) fn is_sound(&self) -> bool {
-        let parts = self.shape.first().copied().unwrap_or(0);
+        let channels = self.shape.first().copied().unwrap_or(0);
         let finite = self.mean.iter().all(|mean| mean.is_finite());
         let positive = self.deviation.iter().all(|d| d.is_finite() && *d > 0.0);
-        let counts = parts > 0 && self.mean.len() == parts && self.deviation.len() == parts;
+        let counts = channels > 0 && self.mean.len() == channels && self.deviation.len() == channels;
         counts && finite && positive && self.shape.iter().all(|&side| side > 0)
     }
 }
 
-/// How x, t and y are standardised.
+/// How covariates, treatments and outcomes are standardised.
+///
+/// # Examples
+/// ```
+/// use cfqp::data::{Dataset, Scaler, Units};
+///
+/// let x = Units::new("x", vec![2], vec![1.0, 10.0, 3.0, 10.0])?;
+/// let t = Units::new("t", vec![1], vec![0.0, 2.0])?;
+/// let data = Dataset::new(x.clone(), t, x)?;
+/// let scaler = Scaler::fit(&data.all(), false);
+/// assert_eq!(scaler.x.deviation(0), 1.0);
+/// assert_eq!(scaler.x.deviation(1), 1.0, "the second feature never varies");
+/// # Ok::<(), cfqp::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scaler {
-    /// Of the covariates.
-    pub x: Moments,
-    /// Of the treatments.
-    pub t: Moments,
-    /// Of the outcomes.
-    pub y: Moments,
-    /// Variance of all elements of x in the training units, the unit of published errors.
+    /// For the covariates.
+    pub x: ChannelScaler,
+    /// For the treatments.
+    pub t: ChannelScaler,
+    /// For the outcomes.
+    pub y: ChannelScaler,
+    /// Variance of all elements of x over the training units, the unit of the published errors.
     pub x_variance: f64,
 }
 
 impl Scaler {
-    /// Learn from `train`. With `raw_treatment`, t is left as it is.
+    /// Learns the scaler from the units of `train`. With `raw_treatment`, t is left unchanged.
     pub fn fit(train: &View<'_>, raw_treatment: bool) -> Self {
         let (data, rows) = (train.data(), train.rows());
         let t = data.t();
         Self {
-            x: Moments::fit(data.x(), rows),
-            t: if raw_treatment { Moments::identity(t.shape()) } else { Moments::fit(t, rows) },
-            y: Moments::fit(data.y(), rows),
+            x: ChannelScaler::fit(data.x(), rows),
+            t: if raw_treatment { ChannelScaler::identity(t.shape()) } else { ChannelScaler::fit(t, rows) },
+            y: ChannelScaler::fit(data.y(), rows),
             x_variance: variance(data.x(), rows),
         }
     }
 }
 
+/// Variance of all observed elements; 1 if they do not vary.
 fn variance(units: &Units, rows: &[usize]) -> f64 {
     let observed = |row: &usize| {
-        let (unit, mask) = (units.unit(*row), units.mask_row(*row));
+        let (unit, mask) = (units.row(*row), units.mask_row(*row));
         (0..unit.len()).filter(move |&i| mask.is_none_or(|mask| mask[i])).map(move |i| f64::from(unit[i]))
     };
     let values = || rows.iter().flat_map(observed);
@@ -144,10 +172,10 @@ fn variance(units: &Units, rows: &[usize]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Dataset;
+    use crate::data::Dataset;
 
     #[test]
-    fn channels_are_standardised_apart_from_observed_values_alone() {
+    fn every_channel_is_standardised_by_its_own_observed_values() {
         let mask = vec![true, true, true, true, true, false, true, true];
         let values = vec![1.0, 3.0, 10.0, 10.0, 5.0, 900.0, 10.0, 10.0];
         let x = Units::with_mask("x", vec![2, 2], values, Some(mask)).unwrap();

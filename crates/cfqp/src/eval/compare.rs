@@ -1,39 +1,41 @@
-//! Methods side by side: every method with every seed on the same units, and what came of it, mean and deviation.
+//! Comparison of methods: every method with every seed on the same units, summarised by mean and deviation.
 
 use std::path::Path;
 
 use serde::Serialize;
 
-use super::runs::{Run, Scores, Shelf, Trial, run};
-use crate::baselines::{Method, MethodConfig};
+use super::runs::{ComparisonData, MethodRun, RunCache, Scores, classes_unknown, run_method};
 use crate::config::Classes;
-use crate::{Error, Monitor, Resources, Result};
+use crate::math::{mean, standard_deviation};
+use crate::rivals::{Method, MethodConfig};
+use crate::runtime::{Monitor, Resources};
+use crate::{Error, Result};
 
-/// Hears how a comparison goes on.
-pub trait Watch: Monitor {
-    /// A run begins.
-    fn begin(&self, _method: Method, _seed: u64) {}
-    /// A run is finished, or was before.
-    fn end(&self, _run: &Run, _recalled: bool) {}
+/// Receives the progress of a comparison.
+pub trait CompareMonitor: Monitor {
+    /// A run has started.
+    fn run_started(&self, _method: Method, _seed: u64) {}
+    /// A run has finished; `cached` if it was found in the cache.
+    fn run_finished(&self, _run: &MethodRun, _cached: bool) {}
 }
 
-/// Hears nothing.
-impl Watch for () {}
+/// Ignores the progress.
+impl CompareMonitor for () {}
 
-/// What is compared.
+/// Which methods to compare, with which seeds and settings.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
     /// The methods.
     pub methods: Vec<Method>,
-    /// Each method runs once with each of these.
+    /// The seeds: each method runs once with each.
     pub seeds: Vec<u64>,
-    /// The settings of all methods; the seed in it is not used.
+    /// The settings of all methods; its seed is replaced by each of `seeds`.
     pub config: MethodConfig,
 }
 
 impl Comparison {
-    /// Whether it can be run on `trial`.
-    pub fn check(&self, trial: &Trial<'_>) -> Result<()> {
+    /// Validates the comparison for `data`.
+    pub fn check(&self, data: &ComparisonData<'_>) -> Result<()> {
         self.config.check()?;
         if self.methods.is_empty() || self.seeds.is_empty() {
             let hint = "give at least one method and one seed";
@@ -44,59 +46,61 @@ impl Comparison {
             && !self.methods.contains(&Method::Cfqp)
         {
             let problem = format!("{} does not choose the number of classes", method.name());
-            let hint = "give --classes K, or compare with cfqp, whose choice it then takes over";
+            let hint = "give the number of classes, or add cfqp to the methods: its choice is then used";
             return Err(Error::config("classes", problem, hint));
         }
-        let told = trial.train_z.is_some() && trial.truth.z.is_some();
-        if self.methods.contains(&Method::Oracle) && !told {
-            let hint = "give files that hold z, the class of every unit, or leave the oracle out";
-            return Err(Error::data("z", "the oracle must be told the classes", hint));
+        let classes_known = data.train_z.is_some() && data.truth.z.is_some();
+        if self.methods.contains(&Method::Oracle) && !classes_known {
+            return Err(classes_unknown());
         }
         Ok(())
     }
 
-    /// All runs, in the order of the methods, then of the seeds. Finished ones are kept in `folder` and found there
-    /// again. A method that fails is noted and the others go on; if all fail, the first failure is the error.
+    /// Runs every method with every seed; results are in the order of the methods, then of the seeds.
+    ///
+    /// Finished runs are cached in `folder`, if given. A run that fails is recorded and the others continue; if all
+    /// fail, the first error is returned.
     pub fn run(
         &self,
-        trial: &Trial<'_>,
+        data: &ComparisonData<'_>,
         resources: &Resources,
         folder: Option<&Path>,
-        watch: &dyn Watch,
-    ) -> Result<Vec<Run>> {
-        self.check(trial)?;
-        let shelf = Shelf { folder };
-        let (mut runs, mut failure): (Vec<Run>, Option<Error>) = (Vec::new(), None);
+        monitor: &dyn CompareMonitor,
+    ) -> Result<Vec<MethodRun>> {
+        self.check(data)?;
+        let cache = RunCache { folder };
+        let (mut runs, mut failure): (Vec<MethodRun>, Option<Error>) = (Vec::new(), None);
         for &seed in &self.seeds {
             for method in self.order() {
-                watch.begin(method, seed);
+                monitor.run_started(method, seed);
                 let config = self.settings(method, seed, &runs);
-                let known = shelf.recall(method, &config, trial)?;
-                let recalled = known.is_some();
-                let run = match known {
+                let found = cache.load(method, &config, data)?;
+                let cached = found.is_some();
+                let run = match found {
                     Some(run) => run,
                     None => {
-                        let (run, error) = attempt(method, config, trial, resources, watch)?;
+                        let (run, error) = attempt(method, config, data, resources, monitor)?;
                         failure = failure.or(error);
                         if run.scores.is_some() {
-                            shelf.keep(&run, trial)?;
+                            cache.save(&run, data)?;
                         }
                         run
                     }
                 };
-                watch.end(&run, recalled);
+                monitor.run_finished(&run, cached);
                 runs.push(run);
             }
         }
         if let Some(error) = failure.filter(|_| runs.iter().all(|run| run.scores.is_none())) {
             return Err(error);
         }
-        let place = |method: Method| self.methods.iter().position(|own| *own == method);
+        let place = |method: Method| self.methods.iter().position(|other| *other == method);
         runs.sort_by_key(|run| (place(run.method), run.seed));
         Ok(runs)
     }
 
-    /// Where the number of classes is not given, our own method runs first: others take its choice over.
+    /// The methods in the order of their runs. Where the number of classes is not given, [`Method::Cfqp`] runs first: the
+    /// others use its choice.
     fn order(&self) -> Vec<Method> {
         let mut methods = self.methods.clone();
         if self.config.fit.classes == Classes::Auto {
@@ -105,102 +109,129 @@ impl Comparison {
         methods
     }
 
-    /// The settings of one run. Where nothing is known of the classes, the method itself says that it needs them.
-    fn settings(&self, method: Method, seed: u64, runs: &[Run]) -> MethodConfig {
+    /// The settings of one run. Where the number of classes stays unknown, the method itself reports that it needs it.
+    fn settings(&self, method: Method, seed: u64, runs: &[MethodRun]) -> MethodConfig {
         let mut config = self.config.clone();
         config.fit.seed = seed;
         if method.needs_classes() && config.fit.classes == Classes::Auto {
-            let own = runs.iter().find(|run| (run.method, run.seed) == (Method::Cfqp, seed));
-            let found = own.and_then(|run| run.scores.as_ref()).and_then(|scores| scores.classes);
+            let cfqp = runs.iter().find(|run| (run.method, run.seed) == (Method::Cfqp, seed));
+            let found = cfqp.and_then(|run| run.scores.as_ref()).and_then(|scores| scores.classes);
             config.fit.classes = found.map_or(Classes::Auto, Classes::Given);
         }
         config
     }
 }
 
-/// A run, and the error if it failed for a reason of its own.
+/// A run, and its error if it failed; an interruption or a file error ends the whole comparison.
 fn attempt(
     method: Method,
     config: MethodConfig,
-    trial: &Trial<'_>,
+    data: &ComparisonData<'_>,
     resources: &Resources,
-    watch: &dyn Watch,
-) -> Result<(Run, Option<Error>)> {
-    let (scores, shown, error) = match run(method, &config, trial, resources, watch) {
-        Ok((scores, shown)) => (Some(scores), shown, None),
+    monitor: &dyn CompareMonitor,
+) -> Result<(MethodRun, Option<Error>)> {
+    let (scores, example_answers, error) = match run_method(method, &config, data, resources, monitor) {
+        Ok((scores, example_answers)) => (Some(scores), example_answers, None),
         Err(error @ (Error::Interrupted | Error::Io { .. })) => return Err(error),
         Err(error) => (None, Vec::new(), Some(error)),
     };
     let (version, seed) = (env!("CARGO_PKG_VERSION").to_owned(), config.fit.seed);
-    let told = error.as_ref().map(ToString::to_string);
-    Ok((Run { method, seed, version, config, scores, error: told, shown }, error))
+    let message = error.as_ref().map(ToString::to_string);
+    let run = MethodRun { method, seed, version, config, scores, error: message, example_answers };
+    Ok((run, error))
 }
 
-/// Mean and standard deviation over the runs that have the measure.
+/// The mean and standard deviation of a measure over runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Spread {
+pub struct RunStatistics {
     /// The mean.
     pub mean: f64,
-    /// The sample deviation; zero for one run.
+    /// The sample standard deviation; 0 for one run.
     pub deviation: f64,
-    /// How many runs.
+    /// The number of runs.
     pub runs: usize,
 }
 
-impl Spread {
-    /// Of `values`, if there are any.
-    pub fn of(values: &[f64]) -> Option<Self> {
-        let runs = values.len();
-        let mean = values.iter().sum::<f64>() / runs as f64;
-        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        let deviation = if runs > 1 { (squares / (runs - 1) as f64).sqrt() } else { 0.0 };
+impl RunStatistics {
+    /// The statistics of `values`; none if there are no values.
+    pub fn from_values(values: &[f64]) -> Option<Self> {
+        let (mean, deviation, runs) = (mean(values), standard_deviation(values), values.len());
         (runs > 0).then_some(Self { mean, deviation, runs })
     }
 }
 
-/// A measure's name, and its value in a run that has it.
-pub type Measure = (&'static str, fn(&Scores) -> Option<f64>);
-
-/// The measures of a run, in the order in which tables show them.
-pub const MEASURES: [Measure; 13] = [
-    ("cf_mse", |scores| Some(scores.cf_mse)),
-    ("cf_mse_raw", |scores| Some(scores.cf_mse_raw)),
-    ("ssim", |scores| scores.ssim),
-    ("pehe", |scores| scores.pehe),
-    ("pehe_square", |scores| scores.pehe_square),
-    ("class_accuracy", |scores| scores.class_accuracy),
-    ("ari", |scores| scores.ari),
-    ("coverage", |scores| scores.coverage),
-    ("width", |scores| scores.width),
-    ("validation_loss", |scores| scores.validation_loss),
-    ("fit_seconds", |scores| Some(scores.fit_seconds)),
-    ("query_seconds", |scores| Some(scores.query_seconds)),
-    ("peak_rss_mb", |scores| scores.peak_rss_mb),
-];
-
-/// One method's measures over its runs.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Summary {
-    /// Which method.
-    pub method: Method,
-    /// How many of its runs failed.
-    pub failed: usize,
-    /// As in [`MEASURES`].
-    pub measures: Vec<(&'static str, Option<Spread>)>,
+/// A measure of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Measure {
+    /// Its name, which is that of its field in [`Scores`].
+    pub name: &'static str,
+    /// Its value, where a run has it.
+    pub value: fn(&Scores) -> Option<f64>,
 }
 
-/// One row per method, in the order of `runs`.
-pub fn summarise(runs: &[Run]) -> Vec<Summary> {
+impl Measure {
+    const fn new(name: &'static str, value: fn(&Scores) -> Option<f64>) -> Self {
+        Self { name, value }
+    }
+}
+
+/// The measures of a run, in the order of tables.
+pub const MEASURES: [Measure; 13] = [
+    Measure::new("cf_mse", |scores| Some(scores.cf_mse)),
+    Measure::new("cf_mse_raw", |scores| Some(scores.cf_mse_raw)),
+    Measure::new("ssim", |scores| scores.ssim),
+    Measure::new("pehe", |scores| scores.pehe),
+    Measure::new("pehe_square", |scores| scores.pehe_square),
+    Measure::new("class_accuracy", |scores| scores.class_accuracy),
+    Measure::new("ari", |scores| scores.ari),
+    Measure::new("coverage", |scores| scores.coverage),
+    Measure::new("width", |scores| scores.width),
+    Measure::new("validation_loss", |scores| scores.validation_loss),
+    Measure::new("fit_seconds", |scores| Some(scores.fit_seconds)),
+    Measure::new("query_seconds", |scores| Some(scores.query_seconds)),
+    Measure::new("peak_rss_mb", |scores| scores.peak_rss_mb),
+];
+
+/// The measures of one method over its runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// The method.
+    pub method: Method,
+    /// The number of runs that failed.
+    pub failed: usize,
+    /// One summary for each of [`MEASURES`].
+    pub measures: Vec<MeasureSummary>,
+}
+
+/// One measure over the runs of a method; serialised as the pair of both.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(into = "(&'static str, Option<RunStatistics>)")]
+pub struct MeasureSummary {
+    /// The name of the measure.
+    pub name: &'static str,
+    /// Its statistics; none if no run has the measure.
+    pub statistics: Option<RunStatistics>,
+}
+
+impl From<MeasureSummary> for (&'static str, Option<RunStatistics>) {
+    fn from(summary: MeasureSummary) -> Self {
+        (summary.name, summary.statistics)
+    }
+}
+
+/// One summary per method, in the order of `runs`.
+pub fn summarise(runs: &[MethodRun]) -> Vec<Summary> {
     let mut methods: Vec<Method> = runs.iter().map(|run| run.method).collect();
     methods.dedup();
     let summary = |method: Method| {
-        let own = || runs.iter().filter(|run| run.method == method);
-        let scores: Vec<&Scores> = own().filter_map(|run| run.scores.as_ref()).collect();
-        let spread = |of: fn(&Scores) -> Option<f64>| {
-            Spread::of(&scores.iter().filter_map(|scores| of(scores)).collect::<Vec<_>>())
+        let of_method = || runs.iter().filter(|run| run.method == method);
+        let scores: Vec<&Scores> = of_method().filter_map(|run| run.scores.as_ref()).collect();
+        let measure = |measure: &Measure| {
+            let values: Vec<f64> = scores.iter().filter_map(|scores| (measure.value)(scores)).collect();
+            MeasureSummary { name: measure.name, statistics: RunStatistics::from_values(&values) }
         };
-        let measures = MEASURES.iter().map(|(name, of)| (*name, spread(*of))).collect();
-        Summary { method, failed: own().count() - scores.len(), measures }
+        let measures = MEASURES.iter().map(measure).collect();
+        Summary { method, failed: of_method().count() - scores.len(), measures }
     };
     methods.into_iter().map(summary).collect()
 }

@@ -1,8 +1,9 @@
 use std::sync::Mutex;
 
 use super::*;
+use crate::config::{Base, FitConfig};
+use crate::eval::Reference;
 use crate::sim::{Oscillator, Simulated};
-use crate::{Base, FitConfig, Reference};
 
 fn worlds() -> (Simulated, Simulated) {
     let world = |n, seed| Oscillator::default().simulate(n, seed).unwrap();
@@ -15,93 +16,104 @@ fn comparison(methods: &[Method]) -> Comparison {
     Comparison { methods: methods.to_vec(), seeds: vec![1, 2], config }
 }
 
-/// Counts what was run and what was found again.
+/// Records of every run whether it was cached.
 #[derive(Default)]
-struct Count(Mutex<Vec<bool>>);
+struct CachedFlags(Mutex<Vec<bool>>);
 
-impl Monitor for Count {}
+impl Monitor for CachedFlags {}
 
-impl Watch for Count {
-    fn end(&self, _: &Run, recalled: bool) {
-        self.0.lock().unwrap().push(recalled);
+impl CompareMonitor for CachedFlags {
+    fn run_finished(&self, _: &MethodRun, cached: bool) {
+        self.0.lock().unwrap().push(cached);
     }
 }
 
-/// Nothing but units and answers.
-fn trial<'a>(train: &'a Simulated, test: &'a Simulated, truth: &'a Reference) -> Trial<'a> {
-    Trial { train: &train.data, train_z: None, test: &test.data, truth, effects: None, showcase: None }
+/// Data without classes, effects and examples.
+fn comparison_data<'a>(
+    train: &'a Simulated,
+    test: &'a Simulated,
+    truth: &'a Reference,
+) -> ComparisonData<'a> {
+    ComparisonData {
+        train: &train.data,
+        train_z: None,
+        test: &test.data,
+        truth,
+        effects: None,
+        examples: None,
+    }
 }
 
 #[test]
-fn methods_run_once_and_are_summarised() {
+fn methods_run_once_and_their_cached_runs_are_summarised() {
     let (train, test) = worlds();
     let truth = Reference::from(test.truth.clone());
-    let trial = Trial {
+    let data = ComparisonData {
         train: &train.data,
         train_z: Some(&train.truth.z),
         test: &test.data,
         truth: &truth,
         effects: None,
-        showcase: None,
+        examples: None,
     };
     let methods = [Method::DeepIte, Method::Sc, Method::Cfqp, Method::Oracle];
     let folder = tempfile::tempdir().unwrap();
     let run = |comparison: &Comparison| {
-        let count = Count::default();
-        let runs = comparison.run(&trial, &Resources::default(), Some(folder.path()), &count).unwrap();
-        (runs, count.0.into_inner().unwrap())
+        let flags = CachedFlags::default();
+        let runs = comparison.run(&data, &Resources::default(), Some(folder.path()), &flags).unwrap();
+        (runs, flags.0.into_inner().unwrap())
     };
-    let (runs, recalled) = run(&comparison(&methods));
-    assert_eq!((runs.len(), recalled), (8, vec![false; 8]));
-    let (again, recalled) = run(&comparison(&methods));
-    assert_eq!((&again, recalled), (&runs, vec![true; 8]));
+    let (runs, cached) = run(&comparison(&methods));
+    assert_eq!((runs.len(), cached), (8, vec![false; 8]));
+    let (again, cached) = run(&comparison(&methods));
+    assert_eq!((&again, cached), (&runs, vec![true; 8]));
     let mut other = comparison(&methods[1..2]);
     other.config.sc.window = 0.2;
-    assert_eq!(run(&other).1, [false; 2], "other settings are another run");
+    assert_eq!(run(&other).1, [false; 2], "other settings make another run");
 
     let summaries = summarise(&runs);
-    let error = |i: usize| summaries[i].measures[0].1.unwrap().mean;
+    let error = |i: usize| summaries[i].measures[0].statistics.unwrap().mean;
     assert_eq!(summaries.iter().map(|s| s.method).collect::<Vec<_>>(), methods);
     assert!(error(2) < 0.1 * error(0) && error(2) < 0.1 * error(1) && error(3) < 0.1 * error(0));
-    let own = runs[4].scores.as_ref().unwrap();
-    assert!(own.coverage.is_some() && own.class_accuracy.unwrap() > 0.9 && own.classes == Some(3));
+    let cfqp = runs[4].scores.as_ref().unwrap();
+    assert!(cfqp.coverage.is_some() && cfqp.class_accuracy.unwrap() > 0.9 && cfqp.classes == Some(3));
     assert!(runs[0].scores.as_ref().unwrap().class_accuracy.is_none());
 }
 
 #[test]
-fn what_cannot_be_compared_is_refused_and_what_fails_is_noted() {
+fn impossible_comparisons_are_refused_and_failed_runs_are_recorded() {
     let (train, test) = worlds();
     let truth = Reference::from(test.truth.clone());
-    let trial = trial(&train, &test, &truth);
+    let data = comparison_data(&train, &test, &truth);
     let refused = |methods: &[Method], change: fn(&mut Comparison)| {
         let mut comparison = comparison(methods);
         change(&mut comparison);
-        comparison.run(&trial, &Resources::default(), None, &()).unwrap_err().to_string()
+        comparison.run(&data, &Resources::default(), None, &()).unwrap_err().to_string()
     };
-    assert_eq!(refused(&[Method::Oracle], |_| ()), "z: the oracle must be told the classes");
+    assert_eq!(refused(&[Method::Oracle], |_| ()), "z: the oracle needs the true classes");
     let auto = |c: &mut Comparison| c.config.fit.classes = Classes::Auto;
     assert!(refused(&[Method::CfqpGmm], auto).starts_with("classes: cfqp-gmm"));
     assert!(refused(&[], |_| ()).contains("nothing to run"));
     let t_new = crate::Units::new("t_new", vec![1], vec![40.0; 30]).unwrap();
     let far = Reference { t_new, ..truth.clone() };
-    let trial = Trial { truth: &far, ..trial };
-    let alone = comparison(&[Method::Sc]).run(&trial, &Resources::default(), None, &()).unwrap_err();
+    let data = ComparisonData { truth: &far, ..data };
+    let alone = comparison(&[Method::Sc]).run(&data, &Resources::default(), None, &()).unwrap_err();
     assert!(alone.to_string().starts_with("unit 0: no training unit has"), "{alone}");
     let both = comparison(&[Method::Sc, Method::DeepIte]);
-    let runs = both.run(&trial, &Resources::default(), None, &()).unwrap();
+    let runs = both.run(&data, &Resources::default(), None, &()).unwrap();
     assert!(runs[0].error.is_some() && runs[2].scores.is_some());
-    assert_eq!((summarise(&runs)[0].failed, summarise(&runs)[0].measures[0].1), (2, None));
+    assert_eq!((summarise(&runs)[0].failed, summarise(&runs)[0].measures[0].statistics), (2, None));
 }
 
 #[test]
-fn the_published_algorithm_takes_over_how_many_classes_were_found() {
+fn the_published_algorithm_uses_the_number_of_classes_that_cfqp_found() {
     let (train, test) = worlds();
     let truth = Reference::from(test.truth.clone());
-    let trial = trial(&train, &test, &truth);
+    let data = comparison_data(&train, &test, &truth);
     let mut comparison = comparison(&[Method::CfqpKmeans, Method::Cfqp]);
     (comparison.config.fit.classes, comparison.config.fit.max_classes) = (Classes::Auto, 4);
     comparison.seeds.truncate(1);
-    let runs = comparison.run(&trial, &Resources::default(), None, &()).unwrap();
+    let runs = comparison.run(&data, &Resources::default(), None, &()).unwrap();
     let classes = |i: usize| runs[i].scores.as_ref().unwrap().classes;
     assert_eq!((runs[0].method, classes(0)), (Method::CfqpKmeans, classes(1)));
     assert_eq!(runs[0].config.fit.classes, Classes::Given(classes(1).unwrap()));
@@ -117,28 +129,31 @@ fn effects_are_scored_where_they_are_known() {
         high.into_iter().zip(low).map(|(high, low)| high - low).collect::<Vec<_>>()
     });
     let effect = crate::Units::new("effect", vec![2, 20], effect.collect()).unwrap();
-    let effects = super::super::Effects { from: treatment(0.5), to: treatment(0.8), effect };
-    let trial = Trial {
+    let effects = super::super::TrueEffects { from: treatment(0.5), to: treatment(0.8), effect };
+    let data = ComparisonData {
         train: &train.data,
         train_z: None,
         test: &test.data,
         truth: &truth,
         effects: Some(&effects),
-        showcase: None,
+        examples: None,
     };
     let runs = comparison(&[Method::DeepIte, Method::Cfqp]);
-    let runs = runs.run(&trial, &Resources::default(), None, &()).unwrap();
+    let runs = runs.run(&data, &Resources::default(), None, &()).unwrap();
     let pehe = |i: usize| runs[i].scores.as_ref().unwrap().pehe.unwrap();
-    // the effect is 0.3 in a channel or not: one model for all is off by the spread of that
+    // a channel responds by 0.3 or not at all: one model for all units misses by about half of that
     assert!((0.1..0.2).contains(&pehe(0)) && pehe(2) < 0.02, "{} {}", pehe(0), pehe(2));
     let square = runs[0].scores.as_ref().unwrap().pehe_square.unwrap();
     assert!((square - pehe(0).powi(2)).abs() < 1e-12);
 }
 
 #[test]
-fn a_spread_is_that_of_a_sample() {
-    assert_eq!(Spread::of(&[]), None);
-    assert_eq!(Spread::of(&[3.0]), Some(Spread { mean: 3.0, deviation: 0.0, runs: 1 }));
-    let two = Spread::of(&[1.0, 3.0]).unwrap();
+fn the_deviation_over_runs_is_that_of_a_sample() {
+    assert_eq!(RunStatistics::from_values(&[]), None);
+    assert_eq!(
+        RunStatistics::from_values(&[3.0]),
+        Some(RunStatistics { mean: 3.0, deviation: 0.0, runs: 1 })
+    );
+    let two = RunStatistics::from_values(&[1.0, 3.0]).unwrap();
     assert!((two.deviation - 2.0_f64.sqrt()).abs() < 1e-12 && two.mean == 2.0);
 }

@@ -1,4 +1,4 @@
-//! A model's answers against the truth.
+//! Evaluation of a model's answers where the truth is known.
 
 use std::path::Path;
 use std::time::Instant;
@@ -6,20 +6,26 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::{adjusted_rand_index, class_accuracy, coverage, mse, ssim};
+use crate::ask::{Answers, AskOptions};
+use crate::data::{Dataset, Units, read_array};
+use crate::model::Model;
 use crate::sim::Truth;
-use crate::{Answers, Ask, Dataset, Error, Fitted, Result, Units, read_array};
+use crate::{Error, Result};
 
-const NEEDED: &str = "an evaluation needs t_new, another treatment of every unit, and y_new, what it would have \
-                      shown; `cfqp simulate` writes both";
+const NEEDED: &str = "an evaluation needs t_new, another treatment of every unit, and y_new, its outcome under that \
+                      treatment";
 
-/// What answers are compared with.
+/// Class numbers are below this.
+const MAX_CLASSES: f32 = 1e4;
+
+/// The truth that answers are compared with.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reference {
-    /// The treatment that is asked about, of every unit.
+    /// The new treatment of every unit.
     pub t_new: Units,
-    /// The outcome every unit would have shown under it.
+    /// The outcome of every unit under its new treatment.
     pub y_new: Units,
-    /// The class of every unit, where it is known.
+    /// The class of every unit, where known.
     pub z: Option<Vec<usize>>,
 }
 
@@ -29,7 +35,7 @@ impl From<Truth> for Reference {
     }
 }
 
-/// Reads `t_new`, `y_new` and, if it is there, `z` of a `.npz` file.
+/// Reads `t_new`, `y_new` and, if present, `z` from a `.npz` file.
 pub fn read_truth(path: &Path) -> Result<Reference> {
     let needed = |key: &str| {
         read_array(path, key)?.ok_or_else(|| Error::file(path, format!("there is no array `{key}`"), NEEDED))
@@ -38,20 +44,19 @@ pub fn read_truth(path: &Path) -> Result<Reference> {
     Ok(Reference { t_new, y_new, z: read_classes(path)? })
 }
 
-/// Reads the classes `z` of a `.npz` file, if they are there.
+/// Reads the classes `z` from a `.npz` file, if present.
 pub fn read_classes(path: &Path) -> Result<Option<Vec<usize>>> {
     read_array(path, "z")?.map(|z| classes(&z)).transpose().map_err(|error| error.in_file(path))
 }
 
-/// Whole numbers from 0 up, one per unit.
+/// Checks that `z` holds one whole number per unit, and converts them.
 fn classes(z: &Units) -> Result<Vec<usize>> {
-    const MOST: f32 = 1e4;
     let hint = "number the classes 0, 1, 2, ...";
-    if z.each() != 1 {
+    if z.elements() != 1 {
         return Err(Error::data("z", format!("a unit has shape {:?}", z.shape()), hint));
     }
     let class = |(i, &value): (usize, &f32)| {
-        if (0.0..MOST).contains(&value) && value.fract() == 0.0 {
+        if (0.0..MAX_CLASSES).contains(&value) && value.fract() == 0.0 {
             return Ok(value as usize);
         }
         Err(Error::data(format!("z, unit {i}"), format!("{value} is not a class"), hint))
@@ -59,61 +64,66 @@ fn classes(z: &Units) -> Result<Vec<usize>> {
     z.values().iter().enumerate().map(class).collect()
 }
 
-/// How good a model's answers are.
+/// The accuracy of a model's answers.
 ///
 /// `cf_mse` and `cf_mse_rho0` are divided by the variance of all elements of x in the training data, except for
 /// images, which stay in pixels.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Evaluation {
-    /// How many units were asked about.
+    /// The number of units.
     pub units: usize,
-    /// How the model was asked.
+    /// The settings of the query.
     #[serde(flatten)]
-    pub ask: Ask,
+    pub ask: AskOptions,
     /// Mean squared error of the counterfactual.
     pub cf_mse: f64,
     /// The same in units of y.
     pub cf_mse_raw: f64,
-    /// Mean squared error of the answers that leave out the unit's own noise, scaled as `cf_mse`.
+    /// Mean squared error of the answers with fresh noise (rho = 0), scaled as `cf_mse`.
     pub cf_mse_rho0: f64,
     /// Structural similarity, for images.
     pub ssim: Option<f64>,
-    /// The share of units whose class is right under the best matching of classes.
+    /// The share of units in their true class under the best matching of classes.
     pub class_accuracy: Option<f64>,
     /// Adjusted Rand index of true and found classes.
     pub ari: Option<f64>,
-    /// The share of elements inside their interval.
+    /// The coverage of the intervals.
     pub coverage: f64,
     /// Mean width of the intervals, in units of y.
     pub width: f64,
-    /// The share of answers that nothing speaks against.
+    /// The share of answers without warnings.
     pub ok: f64,
-    /// Seconds that the answers took.
+    /// Duration of the query in seconds.
     pub query_seconds: f64,
 }
 
-/// Ask `fitted` about `data` under the treatments of `truth`, and compare.
-pub fn evaluate(fitted: &Fitted, data: &Dataset, truth: &Reference, ask: &Ask) -> Result<Evaluation> {
+/// Asks `fitted` about `data` under the treatments of `truth`, and scores the answers.
+pub fn evaluate(
+    fitted: &Model,
+    data: &Dataset,
+    truth: &Reference,
+    options: AskOptions,
+) -> Result<Evaluation> {
     let start = Instant::now();
-    let answers = fitted.query(data, &truth.t_new, ask)?;
+    let answers = fitted.outcomes(data, &truth.t_new, options)?;
     let query_seconds = start.elapsed().as_secs_f64();
-    score(fitted, data, truth, ask, &answers).map(|evaluation| Evaluation { query_seconds, ..evaluation })
+    score(fitted, data, truth, options, &answers).map(|evaluation| Evaluation { query_seconds, ..evaluation })
 }
 
 fn score(
-    fitted: &Fitted,
+    fitted: &Model,
     data: &Dataset,
     truth: &Reference,
-    ask: &Ask,
+    options: AskOptions,
     answers: &Answers,
 ) -> Result<Evaluation> {
     let x_variance = fitted.scaler().x_variance;
     let Accuracy { cf_mse, cf_mse_raw, ssim } = accuracy(&truth.y_new, &answers.point, x_variance)?;
-    let cf_mse_rho0 = if ask.rho == 0.0 {
+    let cf_mse_rho0 = if options.rho == 0.0 {
         cf_mse
     } else {
-        let anew = fitted.query(data, &truth.t_new, &Ask { rho: 0.0, ..*ask })?;
-        mse(&truth.y_new, &anew.point)? / unit(&truth.y_new, x_variance)
+        let fresh = fitted.outcomes(data, &truth.t_new, AskOptions { rho: 0.0, ..options })?;
+        mse(&truth.y_new, &fresh.point)? / error_unit(&truth.y_new, x_variance)
     };
     let covered = coverage(&truth.y_new, &answers.lower, &answers.upper)?;
     let found: Vec<usize> = answers.diagnoses.iter().map(|diagnosis| diagnosis.class).collect();
@@ -121,7 +131,7 @@ fn score(
     let ok = answers.diagnoses.iter().filter(|diagnosis| diagnosis.ok()).count();
     Ok(Evaluation {
         units: data.len(),
-        ask: *ask,
+        ask: options,
         cf_mse,
         cf_mse_raw,
         cf_mse_rho0,
@@ -135,26 +145,26 @@ fn score(
     })
 }
 
-/// Errors of counterfactuals.
+/// The errors of counterfactuals.
 pub(super) struct Accuracy {
     pub cf_mse: f64,
     pub cf_mse_raw: f64,
     pub ssim: Option<f64>,
 }
 
-/// The errors of `answers`, where all elements of x have the variance `x_variance` in the training units.
+/// The errors of `answers`; `x_variance` is the variance of all elements of x in the training units.
 pub(super) fn accuracy(y_new: &Units, answers: &Units, x_variance: f64) -> Result<Accuracy> {
     let cf_mse_raw = mse(y_new, answers)?;
     let large = matches!(y_new.shape(), [_, height, width] if *height >= 7 && *width >= 7);
     Ok(Accuracy {
-        cf_mse: cf_mse_raw / unit(y_new, x_variance),
+        cf_mse: cf_mse_raw / error_unit(y_new, x_variance),
         cf_mse_raw,
         ssim: large.then(|| ssim(y_new, answers)).transpose()?,
     })
 }
 
-/// What errors are divided by: images stay in pixels.
-fn unit(y_new: &Units, x_variance: f64) -> f64 {
+/// The divisor of `cf_mse`: 1 for images, whose errors stay in pixels.
+fn error_unit(y_new: &Units, x_variance: f64) -> f64 {
     if y_new.shape().len() == 3 { 1.0 } else { x_variance }
 }
 
@@ -169,25 +179,28 @@ fn check_count(z: &[usize], units: usize) -> Result<&[usize]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{Base, Classes, FitConfig};
+    use crate::data::NpzArray;
+    use crate::fit::Fit;
     use crate::sim::Oscillator;
-    use crate::{Base, Classes, FitConfig, NpzArray, Resources, fit};
 
     #[test]
-    fn a_model_is_scored_against_what_was_simulated() {
+    fn a_model_is_scored_against_simulated_counterfactuals() {
         let (train, test) = (Oscillator::default().simulate(300, 1), Oscillator::default().simulate(100, 2));
         let (train, test) = (train.unwrap(), test.unwrap());
         let config = FitConfig { classes: Classes::Given(3), base: Base::Linear, ..FitConfig::default() };
-        let fitted = fit(&train.data, None, &config, &Resources::default(), &()).unwrap();
+        let fitted = Fit::new(config).run(&train.data).unwrap();
         let truth = Reference::from(test.truth);
-        let found = evaluate(&fitted, &test.data, &truth, &Ask::default()).unwrap();
+        let found = evaluate(&fitted, &test.data, &truth, AskOptions::default()).unwrap();
         assert_eq!(found.units, 100);
         assert!((found.cf_mse * fitted.scaler().x_variance - found.cf_mse_raw).abs() < 1e-9);
-        assert!(found.cf_mse < found.cf_mse_rho0, "the unit's own noise is worth knowing");
+        assert!(found.cf_mse < found.cf_mse_rho0, "knowing the noise of the unit helps");
         assert!(found.class_accuracy.unwrap() > 0.9 && found.ari.unwrap() > 0.8 && found.ssim.is_none());
-        let anew = evaluate(&fitted, &test.data, &truth, &Ask { rho: 0.0, ..Ask::default() }).unwrap();
-        assert_eq!(anew.cf_mse, found.cf_mse_rho0);
+        let options = AskOptions { rho: 0.0, ..AskOptions::default() };
+        let fresh = evaluate(&fitted, &test.data, &truth, options).unwrap();
+        assert_eq!(fresh.cf_mse, found.cf_mse_rho0);
         let few = Reference { z: Some(vec![0; 3]), ..truth };
-        let error = evaluate(&fitted, &test.data, &few, &Ask::default()).unwrap_err();
+        let error = evaluate(&fitted, &test.data, &few, AskOptions::default()).unwrap_err();
         assert_eq!(error.to_string(), "z: 3 units, but x has 100");
     }
 
@@ -199,14 +212,14 @@ mod tests {
         let z: Vec<i64> = sim.truth.z.iter().map(|&z| z as i64).collect();
         let (t, y) = (NpzArray::units(&sim.truth.t_new), NpzArray::units(&sim.truth.y_new));
         let arrays = [("t_new", t), ("y_new", y), ("z", NpzArray::integers(&z))];
-        crate::write_npz(&path, &arrays).unwrap();
+        crate::data::write_npz(&path, &arrays).unwrap();
         assert_eq!(read_truth(&path).unwrap(), Reference::from(sim.truth.clone()));
-        crate::write_npz(&path, &arrays[..2]).unwrap();
+        crate::data::write_npz(&path, &arrays[..2]).unwrap();
         assert_eq!(read_truth(&path).unwrap().z, None);
-        crate::write_npz(&path, &arrays[..1]).unwrap();
+        crate::data::write_npz(&path, &arrays[..1]).unwrap();
         assert!(read_truth(&path).unwrap_err().to_string().ends_with("there is no array `y_new`"));
         let wrong = NpzArray::integers(&[0, 1, -1, 0]);
-        crate::write_npz(&path, &[arrays[0].clone(), arrays[1].clone(), ("z", wrong)]).unwrap();
+        crate::data::write_npz(&path, &[arrays[0].clone(), arrays[1].clone(), ("z", wrong)]).unwrap();
         assert!(read_truth(&path).unwrap_err().to_string().ends_with("z, unit 2: -1 is not a class"));
     }
 }

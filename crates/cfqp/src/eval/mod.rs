@@ -1,6 +1,5 @@
-//! How good answers are.
+//! Scores of answers where the truth is known, and comparisons of methods.
 
-mod classes;
 mod compare;
 mod evaluate;
 mod measures;
@@ -9,11 +8,14 @@ mod oracle;
 mod runs;
 mod ssim;
 
-pub use classes::{adjusted_rand_index, best_matching, class_accuracy};
-pub use compare::{Comparison, MEASURES, Measure, Spread, Summary, Watch, summarise};
+pub use crate::math::{Coverage, adjusted_rand_index, best_matching, class_accuracy};
+pub use compare::{
+    CompareMonitor, Comparison, MEASURES, Measure, MeasureSummary, RunStatistics, Summary, summarise,
+};
 use evaluate::accuracy;
 pub use evaluate::{Evaluation, Reference, evaluate, read_classes, read_truth};
-pub use measures::{Coverage, Pehe, coverage, mse, pehe};
-pub use oracle::{Oracle, ToldOracle};
-pub use runs::{Effects, Run, Scores, Showcase, Trial};
+pub use measures::{Pehe, coverage, mse, pehe};
+pub use memory::peak_rss_mb;
+pub use oracle::{Oracle, OracleForUnits};
+pub use runs::{ComparisonData, ExampleUnits, MethodRun, Scores, TrueEffects};
 pub use ssim::ssim;

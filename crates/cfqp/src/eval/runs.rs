@@ -1,46 +1,48 @@
-//! One method, one seed: fitted, asked, scored.
+//! One run of one method: fitted with one seed, queried and scored.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use super::memory::{peak_mb, reset_peak};
+use super::memory::{peak_rss_mb, reset_peak};
 use super::oracle::Oracle;
 use super::{Reference, accuracy, adjusted_rand_index, class_accuracy, coverage, pehe};
-use crate::baselines::{Counterfactual, Method, MethodConfig};
-use crate::em::{Prepared, fingerprint};
-use crate::{Dataset, Error, Monitor, Resources, Result, Units, write_atomically};
+use crate::data::{Dataset, Units, write_atomically};
+use crate::rivals::{Counterfactual, Method, MethodConfig};
+use crate::runtime::{Monitor, Resources};
+use crate::train::{Prepared, fingerprint};
+use crate::{Error, Result};
 
-/// Units to learn from, and others whose counterfactuals are known.
+/// The data of a comparison: training units, and test units whose counterfactuals are known.
 #[derive(Clone, Copy, Debug)]
-pub struct Trial<'a> {
-    /// What every method learns from.
+pub struct ComparisonData<'a> {
+    /// The units that every method is fitted to.
     pub train: &'a Dataset,
-    /// The true classes of these units, for the oracle alone.
+    /// The true classes of the training units, used by the oracle only.
     pub train_z: Option<&'a [usize]>,
-    /// What every method is asked about.
+    /// The units that every method is queried for.
     pub test: &'a Dataset,
-    /// The answers.
+    /// The true counterfactuals of the test units.
     pub truth: &'a Reference,
-    /// Effects to be estimated as well, where they are known.
-    pub effects: Option<&'a Effects>,
-    /// Units to show, where somebody wants to look at them.
-    pub showcase: Option<&'a Showcase>,
+    /// True effects of the test units, where effects are to be scored too.
+    pub effects: Option<&'a TrueEffects>,
+    /// Units whose answers are to be kept for display.
+    pub examples: Option<&'a ExampleUnits>,
 }
 
-/// A few units, each to be answered for under a few treatments.
+/// A few units to be queried under a few treatments, for display.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Showcase {
+pub struct ExampleUnits {
     /// The units.
     pub units: Dataset,
-    /// The treatments, each for all units.
+    /// The treatments, each given to all units.
     pub treatments: Vec<f32>,
 }
 
 /// True effects y(to) - y(from) of the test units.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Effects {
+pub struct TrueEffects {
     /// One treatment per unit, or one for all.
     pub from: Units,
     /// One treatment per unit, or one for all.
@@ -49,36 +51,37 @@ pub struct Effects {
     pub effect: Units,
 }
 
-/// A finished run.
+/// A finished run of one method.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Run {
-    /// Which method.
+pub struct MethodRun {
+    /// The method.
     pub method: Method,
     /// The seed of its split, starts and weights.
     pub seed: u64,
-    /// The version of this library.
+    /// The version of the library.
     pub version: String,
     /// Its settings.
     pub config: MethodConfig,
-    /// What came of it; none if it failed.
+    /// The scores; none if the run failed.
     pub scores: Option<Scores>,
-    /// Why it failed.
+    /// The error, if the run failed.
     pub error: Option<String>,
-    /// Its answers for the units of the [`Showcase`], one list per treatment; none for the oracle, which knows the
-    /// classes of the test units alone. Kept with the run, but no part of its results.
+    /// The answers for the [`ExampleUnits`], one list per treatment; empty for the oracle, which knows the classes of the
+    /// test units only. Cached with the run, but not serialised with it.
     #[serde(skip)]
-    pub shown: Vec<Vec<f32>>,
+    pub example_answers: Vec<Vec<f32>>,
 }
 
-/// A run as it is kept.
+/// A run in its cache file.
 #[derive(Serialize, Deserialize)]
-struct Kept<R> {
+struct CachedRun<R> {
     run: R,
-    shown: Vec<Vec<f32>>,
+    #[serde(alias = "shown")]
+    example_answers: Vec<Vec<f32>>,
 }
 
-/// How good a method's answers are, and what they cost.
+/// The accuracy and the cost of a method's answers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scores {
@@ -89,52 +92,52 @@ pub struct Scores {
     pub cf_mse_raw: f64,
     /// Structural similarity, for images.
     pub ssim: Option<f64>,
-    /// Root of the mean squared error of effects, in units of y.
+    /// Root mean squared error of effects, in units of y.
     pub pehe: Option<f64>,
-    /// The same without the root.
+    /// Mean squared error of effects.
     pub pehe_square: Option<f64>,
-    /// The share of units whose class is right under the best matching of classes.
+    /// The share of units in their true class under the best matching of classes.
     pub class_accuracy: Option<f64>,
-    /// Adjusted Rand index of true and found classes.
+    /// The adjusted Rand index of true and found classes.
     pub ari: Option<f64>,
-    /// The share of elements inside their interval, of level 0.9; our own method's alone.
+    /// The coverage of intervals of level 0.9; for [`Method::Cfqp`] only.
     pub coverage: Option<f64>,
-    /// Mean width of the intervals, in units of y.
+    /// The mean width of the intervals, in units of y.
     pub width: Option<f64>,
-    /// The loss on training units that were held out, in the method's own terms.
+    /// The loss on held-out training units, on the method's own scale.
     #[serde(default)]
     pub validation_loss: Option<f64>,
-    /// How many classes.
+    /// The number of classes.
     pub classes: Option<usize>,
     /// The base model.
     pub base: Option<String>,
-    /// Seconds of the fit.
+    /// Duration of the fit in seconds.
     pub fit_seconds: f64,
-    /// Seconds of the answers.
+    /// Duration of the query in seconds.
     pub query_seconds: f64,
-    /// The most memory held during fit and query. It counts what earlier runs left to the process.
+    /// Peak memory during fit and query, including what earlier runs of the process left allocated.
     pub peak_rss_mb: Option<f64>,
 }
 
-/// Fit `method`, ask it about the test units and compare.
-pub(super) fn run(
+/// Fits `method`, queries it for the test units and scores the answers; with the answers for the example units.
+pub(super) fn run_method(
     method: Method,
     config: &MethodConfig,
-    trial: &Trial<'_>,
+    data: &ComparisonData<'_>,
     resources: &Resources,
     monitor: &dyn Monitor,
 ) -> Result<(Scores, Vec<Vec<f32>>)> {
     reset_peak();
     let start = Instant::now();
-    let fitted = fit(method, config, trial, resources, monitor)?;
+    let fitted = fit(method, config, data, resources, monitor)?;
     let fit_seconds = start.elapsed().as_secs_f64();
     let start = Instant::now();
-    let answers = fitted.counterfactual(trial.test, &trial.truth.t_new)?;
+    let answers = fitted.counterfactual(data.test, &data.truth.t_new)?;
     let query_seconds = start.elapsed().as_secs_f64();
-    let peak_rss_mb = peak_mb();
-    let x_variance = Prepared::new(trial.train, config.fit.seed, false)?.scaler.x_variance;
-    let accuracy = accuracy(&trial.truth.y_new, &answers, x_variance)?;
-    let pehe = trial.effects.map(|effects| effect_error(&*fitted, trial.test, effects)).transpose()?;
+    let peak_rss_mb = peak_rss_mb();
+    let x_variance = Prepared::new(data.train, config.fit.seed, false)?.scaler.x_variance;
+    let accuracy = accuracy(&data.truth.y_new, &answers, x_variance)?;
+    let pehe = data.effects.map(|effects| effect_error(&*fitted, data.test, effects)).transpose()?;
     let scores = Scores {
         cf_mse: accuracy.cf_mse,
         cf_mse_raw: accuracy.cf_mse_raw,
@@ -152,58 +155,63 @@ pub(super) fn run(
         query_seconds,
         peak_rss_mb,
     };
-    let shown = match trial.showcase {
-        Some(showcase) if method != Method::Oracle => show(&*fitted, showcase)?,
+    let example_answers = match data.examples {
+        Some(examples) if method != Method::Oracle => answer_examples(&*fitted, examples)?,
         _ => Vec::new(),
     };
-    Ok((of_mixture(method, &*fitted, trial, scores)?, shown))
+    Ok((with_mixture_scores(method, &*fitted, data, scores)?, example_answers))
 }
 
-fn show(fitted: &dyn Counterfactual, showcase: &Showcase) -> Result<Vec<Vec<f32>>> {
+fn answer_examples(fitted: &dyn Counterfactual, examples: &ExampleUnits) -> Result<Vec<Vec<f32>>> {
     let answer = |&t: &f32| -> Result<Vec<f32>> {
         let to = Units::new("t", vec![1], vec![t])?;
-        Ok(fitted.counterfactual(&showcase.units, &to)?.values().to_vec())
+        Ok(fitted.counterfactual(&examples.units, &to)?.values().to_vec())
     };
-    showcase.treatments.iter().map(answer).collect()
+    examples.treatments.iter().map(answer).collect()
 }
 
 fn fit(
     method: Method,
     config: &MethodConfig,
-    trial: &Trial<'_>,
+    data: &ComparisonData<'_>,
     resources: &Resources,
     monitor: &dyn Monitor,
 ) -> Result<Box<dyn Counterfactual>> {
     if method != Method::Oracle {
-        return method.fit(trial.train, config, resources, monitor);
+        return method.fit(data.train, config, resources, monitor);
     }
-    let (Some(train), Some(test)) = (trial.train_z, &trial.truth.z) else {
-        let hint = "give files that hold z, the class of every unit, or leave the oracle out";
-        return Err(Error::data("z", "the oracle must be told the classes", hint));
+    let (Some(train), Some(test)) = (data.train_z, &data.truth.z) else {
+        return Err(classes_unknown());
     };
-    let oracle = Oracle::fit(trial.train, train, &config.fit, resources, monitor)?;
-    Ok(Box::new(oracle.told(test.clone(), config.rho)))
+    let oracle = Oracle::fit(data.train, train, &config.fit, resources, monitor)?;
+    Ok(Box::new(oracle.for_units(test.clone(), config.rho)))
 }
 
-fn effect_error(fitted: &dyn Counterfactual, test: &Dataset, effects: &Effects) -> Result<super::Pehe> {
+/// The error of an oracle without true classes.
+pub(super) fn classes_unknown() -> Error {
+    let hint = "give z, the class of every training and test unit, or leave the oracle out";
+    Error::data("z", "the oracle needs the true classes", hint)
+}
+
+fn effect_error(fitted: &dyn Counterfactual, test: &Dataset, effects: &TrueEffects) -> Result<super::Pehe> {
     let (to, from) = (fitted.counterfactual(test, &effects.to)?, fitted.counterfactual(test, &effects.from)?);
     let values = to.values().iter().zip(from.values()).map(|(to, from)| to - from).collect();
     pehe(&effects.effect, &Units::new("effect", to.shape().to_vec(), values)?)
 }
 
-/// What only a mixture of classes has to show: classes, and, where they are calibrated, intervals.
-fn of_mixture(
+/// Adds the scores that only a mixture of classes has: those of its classes and, where calibrated, of its intervals.
+fn with_mixture_scores(
     method: Method,
     fitted: &dyn Counterfactual,
-    trial: &Trial<'_>,
+    data: &ComparisonData<'_>,
     scores: Scores,
 ) -> Result<Scores> {
     let Some((mixture, ask)) = fitted.mixture() else { return Ok(scores) };
-    let answers = mixture.query(trial.test, &trial.truth.t_new, &ask)?;
+    let answers = mixture.outcomes(data.test, &data.truth.t_new, ask)?;
     let found: Vec<usize> = answers.diagnoses.iter().map(|diagnosis| diagnosis.class).collect();
-    let z = trial.truth.z.as_ref().filter(|z| z.len() == found.len());
+    let z = data.truth.z.as_ref().filter(|z| z.len() == found.len());
     let covered = match method {
-        Method::Cfqp => Some(coverage(&trial.truth.y_new, &answers.lower, &answers.upper)?),
+        Method::Cfqp => Some(coverage(&data.truth.y_new, &answers.lower, &answers.upper)?),
         _ => None,
     };
     Ok(Scores {
@@ -217,42 +225,55 @@ fn of_mixture(
     })
 }
 
-/// Where finished runs are kept: a file each, named by all that a run depends on.
+/// The cache of finished runs: a file per run, whose name is a fingerprint of everything the run depends on.
 #[derive(Clone, Debug)]
-pub(super) struct Shelf<'a> {
+pub(super) struct RunCache<'a> {
     pub folder: Option<&'a Path>,
 }
 
-impl Shelf<'_> {
-    fn path(&self, method: Method, config: &MethodConfig, trial: &Trial<'_>) -> Result<Option<PathBuf>> {
+impl RunCache<'_> {
+    fn path(
+        &self,
+        method: Method,
+        config: &MethodConfig,
+        data: &ComparisonData<'_>,
+    ) -> Result<Option<PathBuf>> {
         let Some(folder) = self.folder else { return Ok(None) };
-        let (train, test, truth) = (trial.train, trial.test, trial.truth);
+        let (train, test, truth) = (data.train, data.test, data.truth);
         let mut units = vec![train.x(), train.t(), train.y(), test.x(), test.t(), test.y()];
         units.extend([&truth.t_new, &truth.y_new]);
-        units.extend(trial.effects.iter().flat_map(|effects| [&effects.from, &effects.to, &effects.effect]));
-        units.extend(trial.showcase.iter().flat_map(|case| [case.units.x(), case.units.t(), case.units.y()]));
-        let (version, shown) = (env!("CARGO_PKG_VERSION"), trial.showcase.map(|case| &case.treatments));
-        let used = config.used_by(method);
-        let mark = fingerprint(&(method, used, version, trial.train_z, &truth.z, shown), &units)?;
-        Ok(Some(folder.join(format!("{}-{}-{mark}.json", method.name(), config.fit.seed))))
+        units.extend(data.effects.iter().flat_map(|effects| [&effects.from, &effects.to, &effects.effect]));
+        units.extend(data.examples.iter().flat_map(|e| [e.units.x(), e.units.t(), e.units.y()]));
+        let (version, example_treatments) =
+            (env!("CARGO_PKG_VERSION"), data.examples.map(|examples| &examples.treatments));
+        let settings = config.used_by(method);
+        let fingerprint =
+            fingerprint(&(method, settings, version, data.train_z, &truth.z, example_treatments), &units)?;
+        Ok(Some(folder.join(format!("{}-{}-{fingerprint}.json", method.name(), config.fit.seed))))
     }
 
-    /// The run, if it has been finished before. A file that cannot be understood counts as none.
-    pub fn recall(&self, method: Method, config: &MethodConfig, trial: &Trial<'_>) -> Result<Option<Run>> {
-        let Some(path) = self.path(method, config, trial)? else { return Ok(None) };
+    /// The cached run, if there is one. A file that cannot be read counts as none.
+    pub(super) fn load(
+        &self,
+        method: Method,
+        config: &MethodConfig,
+        data: &ComparisonData<'_>,
+    ) -> Result<Option<MethodRun>> {
+        let Some(path) = self.path(method, config, data)? else { return Ok(None) };
         let Ok(text) = std::fs::read_to_string(path) else { return Ok(None) };
-        let kept: Option<Kept<Run>> = serde_json::from_str(&text).ok();
-        Ok(kept.map(|Kept { run, shown }| Run { shown, ..run }))
+        let cached: Option<CachedRun<MethodRun>> = serde_json::from_str(&text).ok();
+        Ok(cached.map(|CachedRun { run, example_answers }| MethodRun { example_answers, ..run }))
     }
 
-    pub fn keep(&self, run: &Run, trial: &Trial<'_>) -> Result<()> {
-        let Some(path) = self.path(run.method, &run.config, trial)? else { return Ok(()) };
+    /// Writes the cache file of `run`.
+    pub(super) fn save(&self, run: &MethodRun, data: &ComparisonData<'_>) -> Result<()> {
+        let Some(path) = self.path(run.method, &run.config, data)? else { return Ok(()) };
         if let Some(folder) = self.folder {
             std::fs::create_dir_all(folder).map_err(Error::io(folder))?;
         }
-        let kept = Kept { run, shown: run.shown.clone() };
+        let cached = CachedRun { run, example_answers: run.example_answers.clone() };
         write_atomically(&path, |file| {
-            serde_json::to_writer(file, &kept).map_err(|error| Error::io(&path)(error.into()))
+            serde_json::to_writer(file, &cached).map_err(|error| Error::io(&path)(error.into()))
         })
     }
 }

@@ -1,17 +1,18 @@
-//! What every network must do, whatever it is made of.
+//! The contract of every network.
 
 use burn::module::{ModuleVisitor, Param};
 use burn::tensor::{Device, Gradients, Tensor};
 use rand_distr::{Distribution, StandardNormal};
 
 use super::{Input, Network, Shapes};
-use crate::nn::{Weight, load_weights, save_weights, tensor};
+use crate::data::NamedArray;
+use crate::nn::{load_weights, save_weights, tensor};
 use crate::{Result, Rng, stream};
 
 /// Units in the contract's batches.
 const UNITS: usize = 7;
 
-/// Hold the networks that `init` makes for `shapes` to the contract.
+/// Checks that the networks that `init` returns for `shapes` keep the contract.
 pub(crate) fn check<N: Network + 'static>(
     shapes: &Shapes,
     init: impl Fn(&Shapes, &mut Rng, &Device) -> Result<N>,
@@ -20,30 +21,35 @@ pub(crate) fn check<N: Network + 'static>(
     let make = |seed, device: &Device| init(shapes, &mut stream(seed, &["contract"]), device).unwrap();
     let network = make(1, &device);
     let input = batch(shapes, UNITS, &mut stream(2, &["batch"]), &device);
-    answers_have_the_outcome_shape(&network, &input, shapes);
-    a_batch_is_its_units(&network, &input);
-    what_is_told_matters(&network, &input);
-    masks_come_from_the_seed_alone(&network, &input);
-    weights_come_from_the_stream_and_survive_storage(&network, &make(1, &device), make(3, &device), &input);
+    outputs_have_the_shape_of_outcomes(&network, &input, shapes);
+    a_batch_equals_its_units_one_by_one(&network, &input);
+    every_input_matters(&network, &input);
+    masks_depend_on_the_seed_only(&network, &input);
+    weights_depend_on_the_stream_and_survive_a_round_trip(
+        &network,
+        &make(1, &device),
+        make(3, &device),
+        &input,
+    );
     let device = device.autodiff();
     let input = batch(shapes, UNITS, &mut stream(2, &["batch"]), &device);
     gradients_reach_every_parameter(&make(1, &device), &input);
 }
 
-fn answers_have_the_outcome_shape(network: &impl Network, input: &Input, shapes: &Shapes) {
+fn outputs_have_the_shape_of_outcomes(network: &impl Network, input: &Input, shapes: &Shapes) {
     let y = network.forward(input);
     assert_eq!(y.dims(), [UNITS, shapes.y.iter().product()]);
     assert!(values(y).iter().all(|v| v.is_finite()));
 }
 
-fn a_batch_is_its_units(network: &impl Network, input: &Input) {
+fn a_batch_equals_its_units_one_by_one(network: &impl Network, input: &Input) {
     let one = |i: usize| network.forward(&map(input, |v| v.narrow(0, i, 1)));
     let one_by_one = values(Tensor::cat((0..UNITS).map(one).collect(), 0));
     let gap = difference(&values(network.forward(input)), &one_by_one);
     assert!(gap < 1e-5, "a batch differs from its units by {gap}");
 }
 
-fn what_is_told_matters(network: &impl Network, input: &Input) {
+fn every_input_matters(network: &impl Network, input: &Input) {
     let y = values(network.forward(input));
     let differs = |other: Input| difference(&y, &values(network.forward(&other))) > 1e-6;
     assert!(differs(Input { x: input.x.clone().square(), ..input.clone() }), "x does not matter");
@@ -58,7 +64,7 @@ fn what_is_told_matters(network: &impl Network, input: &Input) {
     assert!(!missing || differs(Input { missing: flipped, ..input.clone() }), "missingness does not matter");
 }
 
-fn masks_come_from_the_seed_alone(network: &(impl Network + 'static), input: &Input) {
+fn masks_depend_on_the_seed_only(network: &(impl Network + 'static), input: &Input) {
     let training = Input { dropout: Some(9), ..input.clone() };
     let y = values(network.forward(&training));
     let beside = || {
@@ -71,7 +77,12 @@ fn masks_come_from_the_seed_alone(network: &(impl Network + 'static), input: &In
     assert_eq!(values(network.forward(input)), values(network.forward(input)));
 }
 
-fn weights_come_from_the_stream_and_survive_storage<N: Network>(a: &N, same: &N, other: N, input: &Input) {
+fn weights_depend_on_the_stream_and_survive_a_round_trip<N: Network>(
+    a: &N,
+    same: &N,
+    other: N,
+    input: &Input,
+) {
     let saved = save_weights(a);
     assert_eq!(saved, save_weights(same), "the same stream gave other weights");
     assert_ne!(saved, save_weights(&other), "another stream gave the same weights");
@@ -84,13 +95,13 @@ fn gradients_reach_every_parameter(network: &impl Network, input: &Input) {
     let grads = network.forward(input).powf_scalar(2.0).mean().backward();
     let gradients = gradients(network, &grads);
     assert!(!gradients.is_empty());
-    for Weight { name, values, .. } in gradients {
+    for NamedArray { name, values, .. } in gradients {
         assert!(values.iter().all(|v| v.is_finite()), "the gradient of `{name}` is not finite");
         assert!(values.iter().any(|&v| v != 0.0), "no gradient reaches `{name}`");
     }
 }
 
-/// A random batch of n units for a network of `shapes`; every class occurs where classes are told.
+/// A random batch of n units for a network of `shapes`; every class occurs where there is a class input.
 pub(crate) fn batch(shapes: &Shapes, n: usize, rng: &mut Rng, device: &Device) -> Input {
     let mut normal = |width: usize| {
         let values = (0..n * width).map(|_| StandardNormal.sample(rng)).collect();
@@ -108,7 +119,7 @@ pub(crate) fn batch(shapes: &Shapes, n: usize, rng: &mut Rng, device: &Device) -
 }
 
 /// The gradients of all trainable parameters; zeros where none arrived.
-pub(crate) fn gradients(network: &impl Network, grads: &Gradients) -> Vec<Weight> {
+pub(crate) fn gradients(network: &impl Network, grads: &Gradients) -> Vec<NamedArray> {
     let mut visitor = Collect { path: Vec::new(), grads, found: Vec::new() };
     network.visit(&mut visitor);
     visitor.found
@@ -117,7 +128,7 @@ pub(crate) fn gradients(network: &impl Network, grads: &Gradients) -> Vec<Weight
 struct Collect<'a> {
     path: Vec<String>,
     grads: &'a Gradients,
-    found: Vec<Weight>,
+    found: Vec<NamedArray>,
 }
 
 impl ModuleVisitor for Collect<'_> {
@@ -134,7 +145,7 @@ impl ModuleVisitor for Collect<'_> {
                 Some(gradient) => values(gradient),
                 None => vec![0.0; shape.iter().product()],
             };
-            self.found.push(Weight { name, shape, values });
+            self.found.push(NamedArray { name, shape, values });
         }
     }
 }
@@ -164,9 +175,9 @@ fn map(input: &Input, f: impl Fn(Tensor<2>) -> Tensor<2>) -> Input {
 fn kinds() -> Vec<Shapes> {
     let plain =
         |x: &[usize], y: &[usize]| Shapes { x: x.to_vec(), t: 1, y: y.to_vec(), missing: false, classes: 0 };
-    let told = |shapes: Shapes| Shapes { t: 2, missing: true, classes: 3, ..shapes };
+    let with_classes = |shapes: Shapes| Shapes { t: 2, missing: true, classes: 3, ..shapes };
     let kinds = [plain(&[5], &[3]), plain(&[2, 20], &[2, 20]), plain(&[1, 9, 12], &[3, 9, 12])];
-    kinds.iter().cloned().chain(kinds.iter().cloned().map(told)).collect()
+    kinds.iter().cloned().chain(kinds.iter().cloned().map(with_classes)).collect()
 }
 
 #[test]

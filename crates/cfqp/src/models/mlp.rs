@@ -1,7 +1,7 @@
-//! A multilayer perceptron of (x, t).
+//! A multilayer perceptron, m(x, t) = h_L W + b.
 //!
-//! m(x, t) = h W + b with h = swish layers of x, its missing indicator, the features of t and the class. By default
-//! the only feature of t is t itself, standardised: the fewer its frequencies, the better it generalises in t.
+//! h_i = swish(h_{i-1} W_i + b_i), and h_0 holds x, its missing indicators, the features of t and the class. By default the
+//! only feature of t is standardised t itself: the fewer frequencies, the better the network generalises in t.
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
@@ -11,13 +11,13 @@ use super::{Input, Network, Shapes};
 use crate::nn::{Embedding, Linear, TreatmentEmbeddingConfig, linear_swish};
 use crate::{Error, Result, Rng};
 
-/// Settings of an [`Mlp`].
+/// Settings of the multilayer perceptron.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct MlpConfig {
-    /// Width of each hidden layer.
+    /// The width of each hidden layer.
     pub hidden: Vec<usize>,
-    /// Features of the treatment at the input.
+    /// The features of the treatment.
     pub treatment: TreatmentEmbeddingConfig,
 }
 
@@ -31,7 +31,7 @@ impl Default for MlpConfig {
 }
 
 impl MlpConfig {
-    /// Whether the settings can be used.
+    /// Validates the settings.
     pub fn check(&self) -> Result<()> {
         if self.hidden.is_empty() || self.hidden.contains(&0) {
             let problem = format!("{:?} is not a list of layer widths", self.hidden);
@@ -41,7 +41,7 @@ impl MlpConfig {
     }
 
     /// A network with weights drawn from `rng`.
-    pub fn init(&self, shapes: &Shapes, rng: &mut Rng, device: &Device) -> Result<Mlp> {
+    pub(crate) fn init(&self, shapes: &Shapes, rng: &mut Rng, device: &Device) -> Result<Mlp> {
         self.check()?;
         let treatment = self.treatment.init(shapes.t, rng, device);
         let x: usize = shapes.x.iter().product();
@@ -57,16 +57,16 @@ impl MlpConfig {
     }
 }
 
-/// See the module.
+/// A multilayer perceptron; see the module.
 #[derive(Module, Debug)]
-pub struct Mlp {
+pub(crate) struct Mlp {
     treatment: Embedding,
     layers: Vec<Linear>,
     output: Linear,
 }
 
 impl Mlp {
-    /// What the first layer sees.
+    /// The input of the first layer.
     pub(crate) fn features(&self, input: &Input) -> Tensor<2> {
         let mut parts = vec![input.x.clone()];
         parts.extend(input.missing.clone());
@@ -75,12 +75,12 @@ impl Mlp {
         Tensor::cat(parts, 1)
     }
 
-    /// All that is learned, in the order of its use.
+    /// The affine maps, in the order of their use.
     pub(crate) fn maps(&self) -> impl Iterator<Item = &Linear> {
         self.layers.iter().chain([&self.output])
     }
 
-    /// The same, to write to.
+    /// The affine maps, mutable.
     pub(crate) fn maps_mut(&mut self) -> impl Iterator<Item = &mut Linear> {
         self.layers.iter_mut().chain([&mut self.output])
     }

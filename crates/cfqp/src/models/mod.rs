@@ -1,48 +1,55 @@
-//! Base models m(x, t) of one class's mean outcome, or, told the class, of all classes'.
+//! Base models: m(x, t), the mean outcome of one class, or m(x, t, k) of all classes with the class as input.
 
+mod batch;
+#[cfg(test)]
+mod contract;
 mod linear;
 mod mlp;
 mod net;
 pub(crate) mod ridge;
 mod shapes;
-
-pub use linear::{LinearConfig, LinearMap};
-pub use mlp::{Mlp, MlpConfig};
-pub use net::{BaseConfig, Net};
-pub use shapes::Shapes;
-
 mod transformer;
-
-#[cfg(test)]
-mod contract;
-
-pub use transformer::{Transformer, TransformerConfig};
 mod unet;
 
-pub use unet::{Unet, UnetConfig};
+pub(crate) use batch::{Batcher, ClassInput, Target};
+pub use linear::LinearConfig;
+pub(crate) use linear::LinearMap;
+pub(crate) use mlp::Mlp;
+pub use mlp::MlpConfig;
+pub use net::BaseConfig;
+pub(crate) use net::Net;
+pub use shapes::Shapes;
+pub(crate) use transformer::Transformer;
+pub use transformer::TransformerConfig;
+pub(crate) use unet::Unet;
+pub use unet::UnetConfig;
+
+pub use crate::nn::TreatmentEmbeddingConfig;
 
 use burn::module::Module;
 use burn::tensor::Tensor;
 
-/// What a network is told of a batch of n units, everything standardised and flattened.
+/// The input of a network for a batch of n units, standardised and flattened.
 #[derive(Clone, Debug)]
-pub struct Input {
-    /// Covariates `[n, x elements]`; what is missing holds zero, the training mean.
+pub(crate) struct Input {
+    /// Covariates `[n, x elements]`; missing values are zero, the training mean.
     pub x: Tensor<2>,
-    /// 1 where x is missing, `[n, x elements]`, for networks made for data with missing values.
+    /// 1 where x is missing, `[n, x elements]`, for networks for data with missing values.
     pub missing: Option<Tensor<2>>,
     /// Treatments `[n, d_t]`.
     pub t: Tensor<2>,
-    /// The class, one-hot `[n, classes]`, for a network that serves all classes.
+    /// The class, one-hot `[n, classes]`, for a network with the class as input.
     pub class: Option<Tensor<2>>,
-    /// The seed of this batch's dropout masks in training, None in evaluation. A network that drops nothing
-    /// ignores it. The seed alone fixes the masks, whatever runs beside it: give every batch its own.
+    /// The seed of this batch's dropout masks in training, None in evaluation. The seed alone determines the masks, on
+    /// any number of threads: give every batch its own.
     pub dropout: Option<u64>,
 }
 
 /// A differentiable m(x, t).
-pub trait Network: Module {
+pub(crate) trait Network: Module {
+    /// The mean outcomes of a batch, standardised.
+    ///
     /// # Shapes
-    /// A batch of n units to standardised outcomes `[n, y elements]`.
+    /// a batch of n units to `[n, y elements]`
     fn forward(&self, input: &Input) -> Tensor<2>;
 }

@@ -1,4 +1,4 @@
-//! One of the base models.
+//! A base model of any kind.
 
 use burn::module::Module;
 use burn::tensor::{Device, Tensor};
@@ -24,7 +24,7 @@ pub enum BaseConfig {
 }
 
 impl BaseConfig {
-    /// What the model is called.
+    /// The name of the model.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Linear(_) => "linear",
@@ -34,23 +34,24 @@ impl BaseConfig {
         }
     }
 
-    /// Whether the sizes are such as a model can have, so that a file cannot ask for more memory than there is.
+    /// Whether all sizes are within bounds: a corrupt file must not request more memory than there is.
     pub(crate) fn is_bounded(&self) -> bool {
-        const WIDEST: usize = 1 << 14;
-        let narrow = |sides: &[usize]| sides.iter().all(|&side| side <= WIDEST);
+        const MAX_WIDTH: usize = 1 << 14;
+        const MAX_LAYERS: usize = 64;
+        let narrow = |widths: &[usize]| widths.iter().all(|&width| width <= MAX_WIDTH);
         match self {
             Self::Linear(_) => true,
-            Self::Mlp(config) => config.hidden.len() <= 64 && narrow(&config.hidden),
+            Self::Mlp(config) => config.hidden.len() <= MAX_LAYERS && narrow(&config.hidden),
             Self::Unet(config) => narrow(&config.channels) && narrow(&[config.embed, config.groups]),
             Self::Transformer(config) => {
-                config.layers <= 64
+                config.layers <= MAX_LAYERS
                     && narrow(&[config.width, config.feed_forward, config.embed, config.heads])
             }
         }
     }
 
     /// A network with weights drawn from `rng`.
-    pub fn init(&self, shapes: &Shapes, rng: &mut Rng, device: &Device) -> Result<Net> {
+    pub(crate) fn init(&self, shapes: &Shapes, rng: &mut Rng, device: &Device) -> Result<Net> {
         Ok(match self {
             Self::Linear(config) => Net::Linear(config.init(shapes, rng, device)?),
             Self::Mlp(config) => Net::Mlp(config.init(shapes, rng, device)?),
@@ -62,7 +63,7 @@ impl BaseConfig {
 
 /// A base model with its weights.
 #[derive(Module, Debug)]
-pub enum Net {
+pub(crate) enum Net {
     /// A linear map.
     Linear(LinearMap),
     /// A multilayer perceptron.
@@ -74,10 +75,10 @@ pub enum Net {
 }
 
 impl Net {
-    /// This network of all units, told the class, where it can be: see [`Unet::told`].
-    pub(crate) fn told(&self, classes: usize, device: &Device) -> Option<Self> {
+    /// This network with the class as an additional input, where its kind supports that: see [`Unet::with_class_input`].
+    pub(crate) fn with_class_input(&self, classes: usize, device: &Device) -> Option<Self> {
         match self {
-            Self::Unet(net) => Some(Self::Unet(net.told(classes, device))),
+            Self::Unet(net) => Some(Self::Unet(net.with_class_input(classes, device))),
             _ => None,
         }
     }

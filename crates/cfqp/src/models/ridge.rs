@@ -3,10 +3,15 @@
 
 use gemm::{Parallelism, gemm};
 
-/// The penalties tried; which one is for held-out units to say.
+use crate::math::{NotPositiveDefinite, cholesky_solve};
+
+/// The penalties to choose from by held-out units.
 pub(crate) const PENALTIES: [f64; 7] = [1e-6, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0];
 
-const TRACE: f64 = 1e-7;
+/// The smallest penalty of any row, which keeps the system regular where columns depend on each other.
+const MIN_PENALTY: f64 = 1e-7;
+/// The smallest penalty is raised tenfold up to this, where rounding leaves the system singular.
+const MAX_MIN_PENALTY: f64 = 1e-1;
 
 /// A linear map with its constant.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,45 +22,70 @@ pub(crate) struct Solution {
     pub bias: Vec<f32>,
 }
 
-/// One solution for each penalty.
-///
-/// # Shapes
-/// `z` `[n, features]`, of which the first `penalised` bear the penalty, `y` `[n, outputs]`
-pub(crate) fn ridge(
-    z: &[f32],
-    (features, penalised): (usize, usize),
-    y: &[f32],
-    outputs: usize,
-    penalties: &[f64],
-) -> Vec<Solution> {
-    let n = z.len() / features;
-    let (z, z_mean, z_scale) = standardise(z, features, true);
-    let (y, y_mean, _) = standardise(y, outputs, false);
-    let gram = transpose_times(&z, features, &z, features, n);
-    let moment = transpose_times(&z, features, &y, outputs, n);
-    let solve = |&penalty: &f64| {
-        let mut a = gram.clone();
-        for i in 0..features {
-            // a trace of a penalty everywhere, for columns that depend on each other
-            let penalty = if i < penalised { penalty.max(TRACE) } else { TRACE };
-            a[i * features + i] += penalty * n as f64;
-        }
-        let mut w = moment.clone();
-        cholesky_solve(&mut a, features, &mut w, outputs);
-        let mut bias = y_mean.clone();
-        for (i, row) in w.chunks_exact_mut(outputs).enumerate() {
-            for (w, bias) in row.iter_mut().zip(&mut bias) {
-                *w /= z_scale[i];
-                *bias -= *w * z_mean[i];
-            }
-        }
-        let narrow = |values: &[f64]| values.iter().map(|&value| value as f32).collect();
-        Solution { weight: narrow(&w), bias: narrow(&bias) }
-    };
-    penalties.iter().map(solve).collect()
+/// What a linear map is fitted to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RidgeProblem<'a> {
+    /// The design, `[n, features]`.
+    pub z: &'a [f32],
+    /// The columns of the design.
+    pub features: usize,
+    /// How many of them, from the first, bear the penalty.
+    pub penalised: usize,
+    /// The outcomes, `[n, outputs]`.
+    pub y: &'a [f32],
+    /// The columns of the outcomes.
+    pub outputs: usize,
 }
 
-/// Columns about their means, by their deviations if asked; with those means and deviations.
+impl RidgeProblem<'_> {
+    /// One solution for each of `penalties`; an error where the design is not finite.
+    pub(crate) fn solve(&self, penalties: &[f64]) -> Result<Vec<Solution>, NotPositiveDefinite> {
+        let n = self.z.len() / self.features;
+        let (z, z_mean, z_scale) = standardise(self.z, self.features, true);
+        let (y, y_mean, _) = standardise(self.y, self.outputs, false);
+        let gram = transpose_times(&z, self.features, &z, self.features, n);
+        let moment = transpose_times(&z, self.features, &y, self.outputs, n);
+        let solve = |&penalty: &f64| {
+            let mut w = self.standardised_weights(&gram, &moment, penalty, n)?;
+            let mut bias = y_mean.clone();
+            for (i, row) in w.chunks_exact_mut(self.outputs).enumerate() {
+                for (w, bias) in row.iter_mut().zip(&mut bias) {
+                    *w /= z_scale[i];
+                    *bias -= *w * z_mean[i];
+                }
+            }
+            let narrow = |values: &[f64]| values.iter().map(|&value| value as f32).collect();
+            Ok(Solution { weight: narrow(&w), bias: narrow(&bias) })
+        };
+        penalties.iter().map(solve).collect()
+    }
+
+    /// (Z'Z + penalty n)^-1 Z'Y. Where that is singular to rounding, the smallest penalty is raised until it is not.
+    fn standardised_weights(
+        &self,
+        gram: &[f64],
+        moment: &[f64],
+        penalty: f64,
+        n: usize,
+    ) -> Result<Vec<f64>, NotPositiveDefinite> {
+        let mut min_penalty = MIN_PENALTY;
+        loop {
+            let mut a = gram.to_vec();
+            for i in 0..self.features {
+                let penalty = if i < self.penalised { penalty.max(min_penalty) } else { min_penalty };
+                a[i * self.features + i] += penalty * n as f64;
+            }
+            let mut w = moment.to_vec();
+            match cholesky_solve(&mut a, self.features, &mut w, self.outputs) {
+                Ok(()) => return Ok(w),
+                Err(error) if min_penalty >= MAX_MIN_PENALTY => return Err(error),
+                Err(_) => min_penalty *= 10.0,
+            }
+        }
+    }
+}
+
+/// Centred columns, divided by their standard deviations if `scale`; with the means and deviations.
 fn standardise(values: &[f32], columns: usize, scale: bool) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
     let n = (values.len() / columns) as f64;
     let mut mean = vec![0.0; columns];
@@ -81,11 +111,19 @@ fn standardise(values: &[f32], columns: usize, scale: bool) -> (Vec<f64>, Vec<f6
     (out, mean, deviation)
 }
 
-/// a' b for row-major a `[n, p]`, b `[n, q]`.
+/// a' b
+///
+/// # Shapes
+/// a `[n, p]`, b `[n, q]` to `[p, q]`, all row-major
+///
+/// # Panics
+/// If `a` or `b` is of another length.
 fn transpose_times(a: &[f64], p: usize, b: &[f64], q: usize, n: usize) -> Vec<f64> {
     let mut c = vec![0.0; p * q];
     assert!(a.len() == n * p && b.len() == n * q, "matrices of n rows");
-    // SAFETY: the strides describe a (transposed), b and c within their lengths, asserted above.
+    // SAFETY: c is p x q with row stride q, a' is p x n with column stride p and row stride 1, and b is n x q with row
+    // stride q: by the lengths asserted above, every element addressed lies within its slice. c is borrowed mutably and
+    // does not overlap a or b.
     unsafe {
         gemm(
             p,
@@ -112,61 +150,32 @@ fn transpose_times(a: &[f64], p: usize, b: &[f64], q: usize, n: usize) -> Vec<f6
     c
 }
 
-/// Solve a w = b in place for symmetric positive definite a `[p, p]`, b `[p, q]`.
-pub(crate) fn cholesky_solve(a: &mut [f64], p: usize, b: &mut [f64], q: usize) {
-    cholesky(a, p);
-    forward(a, p, b, q);
-    for i in (0..p).rev() {
-        let (front, done) = b.split_at_mut((i + 1) * q);
-        let row = &mut front[i * q..];
-        for (k, other) in done.chunks_exact(q).enumerate() {
-            row.iter_mut().zip(other).for_each(|(w, o)| *w -= a[(i + 1 + k) * p + i] * o);
-        }
-        row.iter_mut().for_each(|w| *w /= a[i * p + i]);
-    }
-}
-
-/// L with L L' = a, in the lower half of a.
-pub(crate) fn cholesky(a: &mut [f64], p: usize) {
-    for j in 0..p {
-        let (above, below) = a.split_at_mut(j * p);
-        let row_j = &mut below[..p];
-        for k in 0..j {
-            let row_k = &above[k * p..(k + 1) * p];
-            let dot: f64 = row_j[..k].iter().zip(&row_k[..k]).map(|(a, b)| a * b).sum();
-            row_j[k] = (row_j[k] - dot) / row_k[k];
-        }
-        let dot: f64 = row_j[..j].iter().map(|a| a * a).sum();
-        row_j[j] = (row_j[j] - dot).max(1e-12).sqrt();
-    }
-}
-
-/// L^-1 b in place, for the L of [`cholesky`].
-pub(crate) fn forward(l: &[f64], p: usize, b: &mut [f64], q: usize) {
-    for i in 0..p {
-        let (done, rest) = b.split_at_mut(i * q);
-        let row = &mut rest[..q];
-        for (k, other) in done.chunks_exact(q).enumerate() {
-            row.iter_mut().zip(other).for_each(|(w, o)| *w -= l[i * p + k] * o);
-        }
-        row.iter_mut().for_each(|w| *w /= l[i * p + i]);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn an_exact_map_is_found_and_a_heavy_penalty_flattens_it() {
+    fn an_exact_map_is_found_and_a_large_penalty_shrinks_it_to_zero() {
         let z: Vec<f32> = (0..40).map(|i| ((i * 7919) % 31) as f32 / 31.0).collect();
         let y: Vec<f32> = z.chunks(2).flat_map(|z| [3.0 * z[0] - z[1] + 0.5, z[1] + 2.0]).collect();
-        let solutions = ridge(&z, (2, 2), &y, 2, &[0.0, 1e6]);
+        let problem = RidgeProblem { z: &z, features: 2, penalised: 2, y: &y, outputs: 2 };
+        let solutions = problem.solve(&[0.0, 1e6]).unwrap();
         let expected = [3.0, 0.0, -1.0, 1.0];
         assert!(solutions[0].weight.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-4));
         assert!((solutions[0].bias[0] - 0.5).abs() < 1e-4);
         assert!(solutions[1].weight.iter().all(|w| w.abs() < 1e-4));
-        let spared = ridge(&z, (2, 0), &y, 2, &[1e6]);
-        assert!((spared[0].weight[0] - 3.0).abs() < 1e-4, "what is not penalised stays");
+        let unpenalised = RidgeProblem { penalised: 0, ..problem }.solve(&[1e6]).unwrap();
+        assert!((unpenalised[0].weight[0] - 3.0).abs() < 1e-4);
+    }
+
+    #[test]
+    fn dependent_columns_share_the_weight_and_a_design_of_nan_is_refused() {
+        let z: Vec<f32> = (0..20).flat_map(|i| [i as f32, 2.0 * i as f32]).collect();
+        let y: Vec<f32> = (0..20).map(|i| 5.0 * i as f32).collect();
+        let problem = RidgeProblem { z: &z, features: 2, penalised: 2, y: &y, outputs: 1 };
+        let solution = &problem.solve(&[0.0]).unwrap()[0];
+        assert!((solution.weight[0] + 2.0 * solution.weight[1] - 5.0).abs() < 1e-3, "{solution:?}");
+        let undefined = vec![f32::NAN; 40];
+        assert!(RidgeProblem { z: &undefined, ..problem }.solve(&[1.0]).is_err());
     }
 }

@@ -1,10 +1,10 @@
-//! The paper's transformer for series: the steps of x, then a blank for every step of y.
+//! The paper's transformer for series: the steps of x, followed by a blank step for every step of y.
 //!
-//! A step of x holds a positional code, its channels and the embedding of the treatment; a blank holds its
-//! positional code alone and sees the treatment through the steps of x. Steps of x attend to steps of x up to
-//! themselves, blanks to everything. With L steps of x, outcome step j is read off position L - 1 + j.
+//! A step of x holds a positional encoding, its channels and the embedding of the treatment; a blank step holds its
+//! positional encoding only. Steps of x attend to steps of x up to themselves, blank steps to all steps. With L steps of
+//! x, outcome step j is the output at position L - 1 + j.
 //!
-//! Each layer, with e = x W + b:
+//! Each layer computes, with e = x W + b:
 //!
 //! ```text
 //! h = norm(x + attention(e)),   x' = norm(h + W2 relu(W1 h))
@@ -26,28 +26,28 @@ use crate::nn::{
 };
 use crate::{Error, Result, Rng};
 
-/// Timescales of the positional code: sine and cosine each.
+/// The number of timescales of the positional encoding, with a sine and a cosine each.
 const TIMESCALES: usize = 5;
-/// The slowest of them, in steps; the fastest is 1.
-const SLOWEST: f64 = 100.0;
+/// The longest timescale, in steps; the shortest is 1.
+const MAX_TIMESCALE: f64 = 100.0;
 
-/// The size of a [`Transformer`]; the defaults are the paper's, but for the smooth treatment embedding.
+/// Settings of the transformer; the defaults are the paper's, except for the treatment embedding.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TransformerConfig {
-    /// Channels of a step between layers.
+    /// The width of a step between layers.
     pub width: usize,
-    /// Layers.
+    /// The number of layers.
     pub layers: usize,
-    /// Attention heads; they divide the width among them.
+    /// The number of attention heads; it divides the width.
     pub heads: usize,
-    /// Hidden units of the map that follows attention.
+    /// The hidden width of the feed-forward network.
     pub feed_forward: usize,
-    /// Share of values dropped in training: of attention weights, hidden units, and both maps' results.
+    /// The dropout rate in training: of attention weights, hidden values, and the results of both sublayers.
     pub dropout: f32,
-    /// Width of the treatment embedding.
+    /// The width of the treatment embedding.
     pub embed: usize,
-    /// Which features of the treatment it is made of.
+    /// The features of the treatment.
     pub treatment: TreatmentEmbeddingConfig,
 }
 
@@ -66,8 +66,8 @@ impl Default for TransformerConfig {
 }
 
 impl TransformerConfig {
-    /// Whether such a transformer can be made for `shapes`.
-    pub fn check(&self, shapes: &Shapes) -> Result<()> {
+    /// Validates the settings for data of these shapes.
+    pub(crate) fn check(&self, shapes: &Shapes) -> Result<()> {
         series("x", &shapes.x)?;
         series("y", &shapes.y)?;
         let sizes = [
@@ -85,14 +85,14 @@ impl TransformerConfig {
             return Err(Error::config("transformer.heads", problem, "choose a divisor of the width"));
         }
         if !(0.0..=0.9).contains(&self.dropout) {
-            let problem = format!("{} is not a share of values to drop", self.dropout);
+            let problem = format!("{} is not a dropout rate", self.dropout);
             return Err(Error::config("transformer.dropout", problem, "give 0 to 0.9; usual is 0.1"));
         }
         Ok(())
     }
 
-    /// A transformer for `shapes` with weights drawn as PyTorch draws them.
-    pub fn init(&self, shapes: &Shapes, rng: &mut Rng, device: &Device) -> Result<Transformer> {
+    /// A network for data of these shapes, with weights drawn from `rng` as PyTorch initialises them.
+    pub(crate) fn init(&self, shapes: &Shapes, rng: &mut Rng, device: &Device) -> Result<Transformer> {
         self.check(shapes)?;
         let (x, y) = (series("x", &shapes.x)?, series("y", &shapes.y)?);
         let inputs = 2 * TIMESCALES + x.0 * if shapes.missing { 2 } else { 1 } + self.embed;
@@ -111,7 +111,7 @@ impl TransformerConfig {
     }
 }
 
-/// (channels, steps) of `shape`, if it is a series.
+/// The channels and steps of a series; an error for other shapes.
 fn series(name: &str, shape: &[usize]) -> Result<(usize, usize)> {
     match *shape {
         [channels, steps] if channels * steps > 0 => Ok((channels, steps)),
@@ -125,7 +125,7 @@ fn series(name: &str, shape: &[usize]) -> Result<(usize, usize)> {
 
 /// A transformer m(x, t) for series, made by [`TransformerConfig::init`].
 #[derive(Module, Debug)]
-pub struct Transformer {
+pub(crate) struct Transformer {
     embedding: TreatmentEmbedding,
     input: Linear,
     layers: Vec<Layer>,
@@ -140,13 +140,13 @@ impl Network for Transformer {
     fn forward(&self, input: &Input) -> Tensor<2> {
         let n = input.x.dims()[0];
         let seq = Sequences { n, steps: self.x_steps + self.y_steps, causal: self.x_steps };
-        let answers = self.x_steps - 1..seq.steps - 1;
+        let outcome_steps = self.x_steps - 1..seq.steps - 1;
         let mut dropout = Dropout::new(self.dropout, input.dropout);
         let mut h = self.input.forward(self.sequence(input));
         for (i, layer) in self.layers.iter().enumerate() {
-            // Nothing looks at the last layer but the answers.
+            // of the last layer only the outcome steps are needed
             let last = i + 1 == self.layers.len();
-            let read = if last { answers.clone() } else { 0..seq.steps };
+            let read = if last { outcome_steps.clone() } else { 0..seq.steps };
             h = layer.forward(h, seq, &read, &mut dropout);
         }
         let y = self.output.forward(h);
@@ -156,32 +156,34 @@ impl Network for Transformer {
 }
 
 impl Transformer {
+    /// The input sequence of a batch, its steps as rows.
+    ///
     /// # Shapes
-    /// The steps of a batch as rows, `[n (x steps + y steps), positional + channels + embedding]`
+    /// a batch of n units to `[n * (x steps + y steps), positional + channels + embedding]`
     fn sequence(&self, input: &Input) -> Tensor<2> {
         let (n, steps) = (input.x.dims()[0], self.x_steps + self.y_steps);
         let by_step = |x: &Tensor<2>| x.clone().reshape([n, self.channels, self.x_steps]).swap_dims(1, 2);
-        let mut told = vec![by_step(&input.x)];
-        told.extend(input.missing.as_ref().map(by_step));
+        let mut known = vec![by_step(&input.x)];
+        known.extend(input.missing.as_ref().map(by_step));
         let embedding = self.embedding.forward(input.t.clone(), input.class.clone());
         let width = embedding.dims()[1];
-        told.push(embedding.reshape([n, 1, width]).expand([n, self.x_steps, width]));
-        let told = Tensor::cat(told, 2);
+        known.push(embedding.reshape([n, 1, width]).expand([n, self.x_steps, width]));
+        let known = Tensor::cat(known, 2);
 
-        let (device, channels) = (told.device(), told.dims()[2]);
+        let (device, channels) = (known.device(), known.dims()[2]);
         let blanks = Tensor::zeros([n, self.y_steps, channels], &device);
         let positions = positions(steps, &device).expand([n, steps, 2 * TIMESCALES]);
-        let all = Tensor::cat(vec![positions, Tensor::cat(vec![told, blanks], 1)], 2);
+        let all = Tensor::cat(vec![positions, Tensor::cat(vec![known, blanks], 1)], 2);
         all.reshape([n * steps, 2 * TIMESCALES + channels])
     }
 }
 
-/// sin(step / s), then cos(step / s), for timescales s from 1 to [`SLOWEST`] in geometric progression.
+/// sin(step / s), then cos(step / s), for timescales s from 1 to [`MAX_TIMESCALE`] in geometric progression.
 ///
 /// # Shapes
 /// `[1, steps, 2 timescales]`
 fn positions(steps: usize, device: &Device) -> Tensor<3> {
-    let angle = |step: usize, i: usize| step as f64 / SLOWEST.powf(i as f64 / (TIMESCALES - 1) as f64);
+    let angle = |step: usize, i: usize| step as f64 / MAX_TIMESCALE.powf(i as f64 / (TIMESCALES - 1) as f64);
     let row = |step| {
         let angles = (0..TIMESCALES).map(move |i| angle(step, i));
         angles.clone().map(f64::sin).chain(angles.map(f64::cos)).map(|v| v as f32)
@@ -189,7 +191,7 @@ fn positions(steps: usize, device: &Device) -> Tensor<3> {
     tensor((0..steps).flat_map(row).collect(), [1, steps, 2 * TIMESCALES], device)
 }
 
-/// One layer.
+/// Attention and a feed-forward network, each with a residual connection and layer norm.
 #[derive(Module, Debug)]
 struct Layer {
     embed: Linear,
@@ -213,8 +215,10 @@ impl Layer {
         }
     }
 
+    /// The outputs of the steps `read`.
+    ///
     /// # Shapes
-    /// x `[n steps, width]` to `[n read, width]`
+    /// x `[n * steps, width]` to `[n * read, width]`
     fn forward(&self, x: Tensor<2>, seq: Sequences, read: &Range<usize>, dropout: &mut Dropout) -> Tensor<2> {
         let attended = self.attention.forward(self.embed.forward(x.clone()), seq, read, dropout);
         let h = self.norm1.add(seq.rows(x, read), attended, dropout);

@@ -1,4 +1,4 @@
-//! The U-Net: convolutions down to a coarse grid and transposed convolutions back, with skip connections.
+//! The U-Net: convolutions down to a coarse grid and transposed convolutions back up, with skip connections.
 //!
 //! ```text
 //! e = embedding(t, class)                     h0 = x (and its missing-value indicators)
@@ -8,8 +8,8 @@
 //! block(h, e) = swish(group norm(convolution(h) + (e V + v)))
 //! ```
 //!
-//! Each layer up goes back over the window of its layer down. A series is an image of height 1. Windows of 3
-//! with these strides need 17 positions along an axis; shorter data are padded with zeros and the output cropped.
+//! Each layer up inverts the window of its layer down. A series is an image of height 1. Windows of 3 with these
+//! strides need 17 positions along an axis; shorter data are padded with zeros and the output is cropped.
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
@@ -22,28 +22,28 @@ use crate::{Error, Result, Rng};
 #[cfg(test)]
 mod tests;
 
-/// The shortest series, or side of an image, that a U-Net is made for.
-const SHORTEST: usize = 8;
-/// The fewest positions that four windows fit on: 17, 15, 7, 3, 1.
-const FEWEST_POSITIONS: usize = 17;
-/// Width of the windows.
+/// The shortest series, or side of an image, that a U-Net accepts.
+const MIN_SIDE: usize = 8;
+/// The smallest side that four windows fit on: 17, 15, 7, 3, 1.
+const MIN_PADDED_SIDE: usize = 17;
+/// The side of the windows.
 const KERNEL: usize = 3;
-/// How far the windows of the layers down move.
+/// The strides of the layers down.
 const STRIDES: [usize; 4] = [1, 2, 2, 2];
-/// The most groups of the first layer.
-const FIRST_GROUPS: usize = 4;
+/// The maximal number of groups of the first layer.
+const MAX_FIRST_GROUPS: usize = 4;
 
-/// The sizes of a U-Net; the defaults are the paper's, but for the treatment embedding.
+/// The sizes of a U-Net; the defaults are the paper's, except for the treatment embedding.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct UnetConfig {
-    /// Channels after each layer down.
+    /// The number of channels after each layer down.
     pub channels: [usize; 4],
-    /// Width of the treatment embedding.
+    /// The width of the treatment embedding.
     pub embed: usize,
     /// Groups of the group norms: at most 4 in the first layer, at most one per channel everywhere.
     pub groups: usize,
-    /// What the network sees of the treatment.
+    /// The features of the treatment.
     pub treatment: TreatmentEmbeddingConfig,
 }
 
@@ -59,8 +59,8 @@ impl Default for UnetConfig {
 }
 
 impl UnetConfig {
-    /// Whether such a network can be made for data of these shapes.
-    pub fn check(&self, shapes: &Shapes) -> Result<()> {
+    /// Validates the settings for data of these shapes.
+    pub(crate) fn check(&self, shapes: &Shapes) -> Result<()> {
         if self.embed == 0 {
             return Err(Error::config("embed", "is zero", "256 is usual"));
         }
@@ -75,8 +75,8 @@ impl UnetConfig {
         Frame::new(shapes).map(drop)
     }
 
-    /// Draw a network for data of these shapes.
-    pub fn init(&self, shapes: &Shapes, rng: &mut Rng, device: &Device) -> Result<Unet> {
+    /// A network for data of these shapes, with weights drawn from `rng`.
+    pub(crate) fn init(&self, shapes: &Shapes, rng: &mut Rng, device: &Device) -> Result<Unet> {
         self.check(shapes)?;
         let frame = Frame::new(shapes)?;
         let windows = frame.windows();
@@ -85,12 +85,12 @@ impl UnetConfig {
             TreatmentEmbedding::init(&self.treatment, shapes.t, shapes.classes, self.embed, rng, device);
         let inputs = [frame.inputs, c1, c2, c3];
         let down = (0..4).map(|i| {
-            let groups = if i == 0 { self.groups.min(FIRST_GROUPS) } else { self.groups };
+            let groups = if i == 0 { self.groups.min(MAX_FIRST_GROUPS) } else { self.groups };
             let channels = self.block(inputs[i], self.channels[i], groups);
             ConvBlock::init(windows[i], channels, rng, device)
         });
         let down = down.collect();
-        // From the coarsest grid up; but for the first, the inputs are the layer below and its twin on the way down.
+        // from the coarsest grid up; except for the first, the inputs are the layer below and a skip connection
         let up = [(3, c4, c3), (2, 2 * c3, c2), (1, 2 * c2, c1)].map(|(i, inputs, outputs)| {
             ConvBlock::init_transposed(windows[i], self.block(inputs, outputs, self.groups), rng, device)
         });
@@ -104,22 +104,22 @@ impl UnetConfig {
 
     /// Whether the groups of layer `i` divide its channels, on the way down and up.
     fn fits(&self, i: usize, channels: usize) -> bool {
-        let first = if i == 0 { FIRST_GROUPS } else { usize::MAX };
+        let first = if i == 0 { MAX_FIRST_GROUPS } else { usize::MAX };
         let divide = |groups: usize| channels.is_multiple_of(groups.min(channels));
         channels > 0 && divide(self.groups.min(first)) && divide(self.groups)
     }
 }
 
-/// How the flat rows of a data set become grids, and back.
+/// The conversion between flat rows of a data set and grids.
 #[derive(Clone, Copy, Debug)]
 struct Frame {
-    /// Channels that go in, the missing-value indicators counted.
+    /// Input channels, including missing indicators.
     inputs: usize,
-    /// Channels that come out.
+    /// Output channels.
     outputs: usize,
     /// Height and width of the data; a series has height 1.
     size: [usize; 2],
-    /// Height and width of the network's grid.
+    /// Height and width of the padded grid.
     padded: [usize; 2],
     /// Height and width of the windows.
     kernel: [usize; 2],
@@ -130,22 +130,22 @@ impl Frame {
         let (inputs, size) = grid(&shapes.x).ok_or_else(|| no_grid("x", &shapes.x))?;
         let (outputs, y_size) = grid(&shapes.y).ok_or_else(|| no_grid("y", &shapes.y))?;
         if shapes.x.len() != shapes.y.len() || size != y_size {
-            let problem = format!("x is {:?} and y {:?}: a U-Net needs them of one size", shapes.x, shapes.y);
-            let hint = "only their channels may differ; use the mlp, or cut or pad the data to one size";
+            let problem = format!("x is {:?} and y is {:?}: a U-Net needs equal sizes", shapes.x, shapes.y);
+            let hint = "only the channels may differ; use the mlp, or crop or pad the data to one size";
             return Err(Error::config("model", problem, hint));
         }
         let series = shapes.x.len() == 2;
-        let shortest = if series { size[1] } else { size[0].min(size[1]) };
-        if shortest < SHORTEST {
-            let problem = format!("x is {:?}: a U-Net needs at least {SHORTEST} positions a side", shapes.x);
+        let min_side = if series { size[1] } else { size[0].min(size[1]) };
+        if min_side < MIN_SIDE {
+            let problem = format!("x is {:?}: a U-Net needs sides of at least {MIN_SIDE}", shapes.x);
             return Err(Error::config("model", problem, "use the mlp"));
         }
         let inputs = if shapes.missing { 2 * inputs } else { inputs };
         let kernel = if series { [1, KERNEL] } else { [KERNEL, KERNEL] };
         let padded = if series {
-            [1, size[1].max(FEWEST_POSITIONS)]
+            [1, size[1].max(MIN_PADDED_SIDE)]
         } else {
-            size.map(|side| side.max(FEWEST_POSITIONS))
+            size.map(|side| side.max(MIN_PADDED_SIDE))
         };
         Ok(Self { inputs, outputs, size, padded, kernel })
     }
@@ -161,15 +161,17 @@ impl Frame {
         })
     }
 
-    /// Zeros before and after the data along an axis.
+    /// The number of zeros before and after the data along an axis.
     fn margins(&self, axis: usize) -> (usize, usize) {
         let total = self.padded[axis] - self.size[axis];
         (total / 2, total - total / 2)
     }
 
+    /// The padded input grid, channels last.
+    ///
     /// # Shapes
     /// flat rows `[n, channels * height * width]` to `[n, positions, inputs]`
-    fn enter(&self, input: &Input) -> Tensor<3> {
+    fn to_grid(self, input: &Input) -> Tensor<3> {
         let x = match &input.missing {
             Some(missing) => Tensor::cat(vec![input.x.clone(), missing.clone()], 1),
             None => input.x.clone(),
@@ -183,9 +185,11 @@ impl Frame {
         x.reshape([n, self.inputs, self.padded[0] * self.padded[1]]).swap_dims(1, 2)
     }
 
+    /// The cropped output as flat rows.
+    ///
     /// # Shapes
-    /// `[n, positions, outputs]` to flat rows `[n, outputs * height * width]`
-    fn leave(&self, y: Tensor<3>) -> Tensor<2> {
+    /// `[n, positions, outputs]` to `[n, outputs * height * width]`
+    fn to_rows(self, y: Tensor<3>) -> Tensor<2> {
         let (n, [height, width]) = (y.dims()[0], self.size);
         let mut y = y.reshape([n, self.padded[0], self.padded[1], self.outputs]);
         if self.padded != self.size {
@@ -197,7 +201,7 @@ impl Frame {
     }
 }
 
-/// Channels, and height and width, of a series or an image.
+/// The channels and the height and width of a series or an image.
 fn grid(shape: &[usize]) -> Option<(usize, [usize; 2])> {
     match *shape {
         [channels, steps] => Some((channels, [1, steps])),
@@ -214,7 +218,7 @@ fn no_grid(name: &str, shape: &[usize]) -> Error {
 
 /// A U-Net for series or images.
 #[derive(Module, Debug)]
-pub struct Unet {
+pub(crate) struct Unet {
     embedding: TreatmentEmbedding,
     down: Vec<ConvBlock>,
     up: Vec<ConvBlock>,
@@ -224,8 +228,9 @@ pub struct Unet {
 }
 
 impl Unet {
-    /// This network of all units, told which of so many classes a unit is of; as yet it answers for all of them alike.
-    pub(crate) fn told(&self, classes: usize, device: &Device) -> Self {
+    /// This network with the class as an additional input. Its class weights are zero: until it is trained further, all
+    /// classes have the same outputs.
+    pub(crate) fn with_class_input(&self, classes: usize, device: &Device) -> Self {
         let [width] = self.embedding.linear.bias.dims();
         let class = Some(Param::from_tensor(Tensor::zeros([classes, width], device)));
         Self { embedding: TreatmentEmbedding { class, ..self.embedding.clone() }, ..self.clone() }
@@ -235,18 +240,18 @@ impl Unet {
 impl Network for Unet {
     fn forward(&self, input: &Input) -> Tensor<2> {
         let e = self.embedding.forward(input.t.clone(), input.class.clone());
-        let mut h = self.frame.enter(input);
-        let mut twins = Vec::new();
+        let mut h = self.frame.to_grid(input);
+        let mut skips = Vec::new();
         for block in &self.down {
             h = block.forward(h, None, e.clone());
-            twins.push(h.clone());
+            skips.push(h.clone());
         }
-        let mut twin = None; // the coarsest layer goes up alone
-        twins.pop();
+        let mut skip = None; // the coarsest layer has no skip connection
+        skips.pop();
         for block in &self.up {
-            h = block.forward(h, twin, e.clone());
-            twin = twins.pop();
+            h = block.forward(h, skip, e.clone());
+            skip = skips.pop();
         }
-        self.frame.leave(self.out.forward(h, twin.expect("one twin per layer up")))
+        self.frame.to_rows(self.out.forward(h, skip.expect("there is one skip connection per layer up")))
     }
 }

@@ -1,4 +1,4 @@
-//! Adam as PyTorch defines it, with AdamW's decay of the weights.
+//! Adam as PyTorch defines it, with the weight decay of AdamW.
 //!
 //! ```text
 //! p = p (1 - lr decay)
@@ -7,25 +7,25 @@
 //! ```
 
 use burn::backend::Flex;
-use burn::optim::{AdamState, AdaptiveMomentumState, LearningRate, ModuleOptimizer, Optimizer};
 use burn::tensor::{Device, Tensor};
 use burn_flex::FlexTensor;
+use burn_optim::{AdamState, AdaptiveMomentumState, LearningRate, ModuleOptimizer, Optimizer};
 use serde::{Deserialize, Serialize};
 
 use super::fused;
-use super::kernels::{self, Step};
+use super::kernels::{self, AdamStep};
 
-/// The constants of Adam; the defaults are PyTorch's, without decay.
+/// The constants of Adam; the defaults are PyTorch's, without weight decay.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Adam {
-    /// How slowly the mean of the gradient moves.
+pub(crate) struct Adam {
+    /// The decay rate of the mean of the gradient.
     pub beta_1: f64,
-    /// How slowly the mean of its square moves.
+    /// The decay rate of the mean of the squared gradient.
     pub beta_2: f64,
     /// Added to the denominator.
     pub epsilon: f64,
-    /// Decay of the weights themselves, per unit of learning rate (AdamW); zero for none.
+    /// Decoupled weight decay, per unit of learning rate; 0 for none.
     pub weight_decay: f64,
 }
 
@@ -36,17 +36,17 @@ impl Default for Adam {
 }
 
 impl Adam {
-    /// An optimizer of a whole network, with no steps behind it.
-    pub fn init(&self) -> ModuleOptimizer {
+    /// An optimizer of a whole network, before its first step.
+    pub(crate) fn init(&self) -> ModuleOptimizer {
         ModuleOptimizer::from(*self)
     }
 
     /// The factors of step `time`, counted from 1.
-    pub(super) fn at(&self, time: usize, lr: f64) -> Step {
+    pub(super) fn step_factors(&self, time: usize, lr: f64) -> AdamStep {
         let time = i32::try_from(time).unwrap_or(i32::MAX);
         let correction_1 = 1.0 - self.beta_1.powi(time);
         let correction_2 = (1.0 - self.beta_2.powi(time)).sqrt();
-        Step {
+        AdamStep {
             beta_1: self.beta_1 as f32,
             rest_1: (1.0 - self.beta_1) as f32,
             beta_2: self.beta_2 as f32,
@@ -72,8 +72,8 @@ impl Optimizer for Adam {
             Some(AdamState { momentum }) => (momentum.time + 1, momentum.moment_1, momentum.moment_2),
             None => (1, grad.zeros_like(), grad.zeros_like()),
         };
-        let renew = if fused::available(&tensor.device()) { renew_fused } else { renew_composed };
-        let [tensor, m, v] = renew(self.at(time, lr), [tensor, m, v], grad);
+        let update = if fused::available(&tensor.device()) { update_fused } else { update_composed };
+        let [tensor, m, v] = update(self.step_factors(time, lr), [tensor, m, v], grad);
         (tensor, Some(AdamState::new(AdaptiveMomentumState::new(time, m, v))))
     }
 
@@ -83,8 +83,8 @@ impl Optimizer for Adam {
     }
 }
 
-/// p, m and v after a step: the definition, and for devices without the fused pass.
-fn renew_composed<const D: usize>(step: Step, old: [Tensor<D>; 3], grad: Tensor<D>) -> [Tensor<D>; 3] {
+/// p, m and v after a step, composed of Burn's operations: the definition, and the implementation for other devices.
+fn update_composed<const D: usize>(step: AdamStep, old: [Tensor<D>; 3], grad: Tensor<D>) -> [Tensor<D>; 3] {
     let [p, m, v] = old;
     let m = m * step.beta_1 + grad.clone() * step.rest_1;
     let v = v * step.beta_2 + grad.square() * step.rest_2;
@@ -92,8 +92,8 @@ fn renew_composed<const D: usize>(step: Step, old: [Tensor<D>; 3], grad: Tensor<
     [p, m, v]
 }
 
-/// The same in one pass and in place.
-fn renew_fused<const D: usize>(step: Step, old: [Tensor<D>; 3], grad: Tensor<D>) -> [Tensor<D>; 3] {
+/// p, m and v after a step, in one pass and in place.
+fn update_fused<const D: usize>(step: AdamStep, old: [Tensor<D>; 3], grad: Tensor<D>) -> [Tensor<D>; 3] {
     let [mut p, mut m, mut v] = old.map(primitive);
     let grad = primitive(grad);
     let g = grad.as_slice().expect("a contiguous tensor of f32");
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn twenty_steps_are_those_of_pytorch() {
+    fn twenty_steps_agree_with_pytorch() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/adam.json");
         let golden: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
         let (a, b) = (numbers(&golden["A"]["data"]), numbers(&golden["b"]));
@@ -144,15 +144,15 @@ mod tests {
     }
 
     #[test]
-    fn the_fused_pass_is_the_composition() {
+    fn the_fused_step_equals_the_composed_one() {
         let device = Device::flex();
         let some = |seed: usize| {
             let values = (0..100_003).map(|i| ((i * 31 + seed) % 97) as f32 / 97.0 + 0.01).collect();
             tensor::<1>(values, [100_003], &device)
         };
-        let step = Adam { weight_decay: 0.1, ..Adam::default() }.at(3, 0.01);
-        let fused = renew_fused(step, [some(1), some(2), some(3)], some(4));
-        let composed = renew_composed(step, [some(1), some(2), some(3)], some(4));
+        let step = Adam { weight_decay: 0.1, ..Adam::default() }.step_factors(3, 0.01);
+        let fused = update_fused(step, [some(1), some(2), some(3)], some(4));
+        let composed = update_composed(step, [some(1), some(2), some(3)], some(4));
         for (fused, composed) in fused.into_iter().zip(composed) {
             let pairs = values(fused).into_iter().zip(values(composed));
             assert!(pairs.into_iter().all(|(a, b)| (a - b).abs() <= 1e-6 * b.abs()));
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_decay_by_themselves() {
+    fn weight_decay_does_not_depend_on_the_gradient() {
         let device = Device::flex();
         let adam = Adam { weight_decay: 0.5, ..Adam::default() };
         let (p, _) = adam.step(0.1, tensor(vec![2.0], [1], &device), tensor(vec![0.0], [1], &device), None);

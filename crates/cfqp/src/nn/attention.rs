@@ -1,5 +1,4 @@
-//! Multi-head attention of a sequence to itself:
-//! softmax(q k' / sqrt(d)) v per head, the heads side by side, then an affine map.
+//! Multi-head self-attention: softmax(q k' / sqrt(d)) v per head, the heads concatenated, then an affine map.
 
 mod fused;
 mod kernel;
@@ -16,40 +15,40 @@ use super::fused::available;
 use super::{Dropout, Linear, tensor};
 use crate::Rng;
 
-/// The n sequences of equal length that a layer works on, their steps as rows: unit by unit, step by step.
+/// A batch of n sequences of equal length, whose steps are the rows of a matrix.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sequences {
-    /// How many.
+    /// The number of sequences.
     pub n: usize,
-    /// Steps of each.
+    /// The steps of each.
     pub steps: usize,
-    /// The first so many steps attend to the steps up to themselves, the others to all.
+    /// The first `causal` steps attend to the steps up to themselves, the others to all steps.
     pub causal: usize,
 }
 
 impl Sequences {
-    /// To how many steps, from the first on, `step` attends.
+    /// The number of steps, from the first, that `step` attends to.
     pub(crate) fn reach(&self, step: usize) -> usize {
         if step < self.causal { step + 1 } else { self.steps }
     }
 
-    /// The rows of some steps only.
+    /// The rows of `steps`.
     ///
     /// # Shapes
-    /// `[n steps, width]` to `[n len, width]`
-    pub(crate) fn rows(&self, x: Tensor<2>, of: &Range<usize>) -> Tensor<2> {
-        if of.len() == self.steps {
+    /// `[n * all steps, width]` to `[n * steps, width]`
+    pub(crate) fn rows(&self, x: Tensor<2>, steps: &Range<usize>) -> Tensor<2> {
+        if steps.len() == self.steps {
             return x;
         }
         let width = x.dims()[1];
-        let x = x.reshape([self.n, self.steps, width]).narrow(1, of.start, of.len());
-        x.reshape([self.n * of.len(), width])
+        let x = x.reshape([self.n, self.steps, width]).narrow(1, steps.start, steps.len());
+        x.reshape([self.n * steps.len(), width])
     }
 }
 
-/// Who attends to what: the steps from `start` on, `read` of them, to the steps in their reach.
+/// The sizes of an attention: `read` steps from `start` on attend to the steps in their reach.
 #[derive(Clone, Copy, Debug)]
-struct Plan {
+struct AttentionPlan {
     seq: Sequences,
     start: usize,
     read: usize,
@@ -57,7 +56,7 @@ struct Plan {
     depth: usize,
 }
 
-impl Plan {
+impl AttentionPlan {
     fn width(&self) -> usize {
         self.heads * self.depth
     }
@@ -67,7 +66,7 @@ impl Plan {
         1.0 / (self.depth as f32).sqrt()
     }
 
-    /// 0 where a step that is read attends to a step, far below every score where it does not.
+    /// The mask added to scores: 0 where a step attends to another, else far below every score.
     ///
     /// # Shapes
     /// `[1, 1, read, steps]`
@@ -80,16 +79,16 @@ impl Plan {
 
 /// Multi-head attention.
 #[derive(Module, Debug)]
-pub struct Attention {
-    /// To query, key and value, side by side.
+pub(crate) struct Attention {
+    /// The projections to query, key and value, concatenated.
     pub(crate) project: Linear,
     pub(crate) output: Linear,
     heads: usize,
 }
 
 impl Attention {
-    /// As in PyTorch: projections uniform within sqrt(6 / (inputs + outputs)), biases zero. `heads` divides `width`.
-    pub fn init(width: usize, heads: usize, rng: &mut Rng, device: &Device) -> Self {
+    /// Initialises as PyTorch does: projections uniform within sqrt(6 / (inputs + outputs)), biases zero. `heads` divides `width`.
+    pub(crate) fn init(width: usize, heads: usize, rng: &mut Rng, device: &Device) -> Self {
         let bound = (6.0 / (4 * width) as f32).sqrt();
         let values = (0..3 * width * width).map(|_| rng.random_range(-bound..=bound)).collect();
         let project = Linear {
@@ -101,10 +100,10 @@ impl Attention {
         Self { project, output, heads }
     }
 
-    /// What the steps `read` gather from the steps in their reach.
+    /// The outputs of the steps `read`.
     ///
     /// # Shapes
-    /// x `[n steps, width]` to `[n read, width]`
+    /// x `[n * steps, width]` to `[n * read, width]`
     pub(crate) fn forward(
         &self,
         x: Tensor<2>,
@@ -113,11 +112,11 @@ impl Attention {
         dropout: &mut Dropout,
     ) -> Tensor<2> {
         let depth = x.dims()[1] / self.heads;
-        let plan = Plan { seq, start: read.start, read: read.len(), heads: self.heads, depth };
+        let plan = AttentionPlan { seq, start: read.start, read: read.len(), heads: self.heads, depth };
         let mask = dropout.mask(seq.n * self.heads * plan.read * seq.steps);
         let projected = self.project.forward(x);
         let gathered = if available(&projected.device()) {
-            fused::attend(projected, fused::Task { plan, mask: mask.map(Arc::new) })
+            fused::attend(projected, fused::AttentionArgs { plan, mask: mask.map(Arc::new) })
         } else {
             attend(projected, &plan, mask.as_ref())
         };
@@ -125,12 +124,12 @@ impl Attention {
     }
 }
 
-/// Attention as a composition of Burn's operations: the definition, and what other devices do.
+/// Attention composed of Burn's operations: the definition, and the implementation for other devices.
 ///
 /// # Shapes
-/// projected `[n steps, 3 width]`, mask `[n, heads, read, steps]`, to `[n read, width]`
-fn attend(projected: Tensor<2>, plan: &Plan, mask: Option<&Mask>) -> Tensor<2> {
-    let Plan { seq, start, read, heads, depth } = *plan;
+/// projected `[n * steps, 3 width]`, mask `[n, heads, read, steps]`, to `[n * read, width]`
+fn attend(projected: Tensor<2>, plan: &AttentionPlan, mask: Option<&Mask>) -> Tensor<2> {
+    let AttentionPlan { seq, start, read, heads, depth } = *plan;
     let all = projected.reshape([seq.n, seq.steps, 3 * heads, depth]).swap_dims(1, 2);
     let [q, k, v] = [0, 1, 2].map(|part| all.clone().narrow(1, part * heads, heads));
     let q = q.narrow(2, start, read) * plan.scale();
@@ -148,13 +147,13 @@ mod tests {
     }
 
     #[test]
-    fn the_fused_operation_is_the_composition_forward_and_backward() {
+    fn the_fused_operation_equals_the_composed_one_forward_and_backward() {
         let device = Device::flex().autodiff();
         let mut rng = stream(1, &["attention"]);
         for (start, read, heads, depth, rate) in [(0, 21, 2, 4, 0.0), (6, 14, 3, 5, 0.3), (20, 1, 1, 1, 0.1)]
         {
             let seq = Sequences { n: 5, steps: 21, causal: 9 };
-            let plan = Plan { seq, start, read, heads, depth };
+            let plan = AttentionPlan { seq, start, read, heads, depth };
             let mut draw = |rows, columns| {
                 let values = (0..rows * columns).map(|_| rng.random_range(-2.0..2.0)).collect();
                 tensor::<2>(values, [rows, columns], &device)
@@ -163,8 +162,8 @@ mod tests {
             let weight = draw(seq.n * read, plan.width());
             let mask = Dropout::new(rate, Some(4)).mask(seq.n * heads * read * seq.steps);
             let composed = attend(projected.clone(), &plan, mask.as_ref());
-            let task = fused::Task { plan, mask: mask.map(Arc::new) };
-            let fused = fused::attend(projected.clone(), task);
+            let args = fused::AttentionArgs { plan, mask: mask.map(Arc::new) };
+            let fused = fused::attend(projected.clone(), args);
             let gradient = |y: Tensor<2>| projected.grad(&(y * weight.clone()).sum().backward()).unwrap();
             assert!(close(fused.clone(), composed.clone()), "forward, {plan:?}");
             assert!(close(gradient(fused), gradient(composed)), "backward, {plan:?}");

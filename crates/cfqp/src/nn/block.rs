@@ -1,4 +1,4 @@
-//! swish(group norm(convolution(x) + e V + v)), with e the embedding of the treatment: what a U-Net is made of.
+//! The blocks of a U-Net: swish(group norm(convolution(x) + e V + v)), with e the embedding of the treatment.
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
@@ -10,12 +10,12 @@ use super::norm::GroupNorm;
 use super::{Linear, Window, swish, tensor};
 use crate::Rng;
 
-/// A convolution, or its transpose, with what follows it.
+/// A convolution or transposed convolution with treatment term, group norm and swish.
 #[derive(Module, Debug)]
 pub(crate) struct ConvBlock {
     /// `[cover * inputs, outputs]`, or transposed `[inputs, cover * outputs]`.
     pub(crate) weight: Param<Tensor<2>>,
-    /// From the embedding of the treatment to the term that is added at every site.
+    /// The map from the embedding of the treatment to the term that is added at every site.
     pub(crate) term: Linear,
     pub(crate) norm: GroupNorm,
     #[module(skip)]
@@ -26,19 +26,19 @@ pub(crate) struct ConvBlock {
 /// The sizes of a block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Channels {
-    /// What goes in, that of a skip input counted.
+    /// Input channels, including those of a skip input.
     pub inputs: usize,
-    /// What comes out.
+    /// Output channels.
     pub outputs: usize,
-    /// Groups of the norm; they divide the outputs.
+    /// The number of groups of the norm; it divides the outputs.
     pub groups: usize,
     /// Width of the embedding of the treatment.
     pub embed: usize,
 }
 
 impl ConvBlock {
-    /// A convolution over the window.
-    pub fn init(window: Window, channels: Channels, rng: &mut Rng, device: &Device) -> Self {
+    /// A block with a convolution over the window.
+    pub(crate) fn init(window: Window, channels: Channels, rng: &mut Rng, device: &Device) -> Self {
         let rows = window.cover() * channels.inputs;
         let weight = uniform([rows, channels.outputs], rows, rng, device);
         let term = Linear::init(channels.embed, channels.outputs, rng, device);
@@ -46,8 +46,13 @@ impl ConvBlock {
         Self { weight, term, norm, window, transposed: false }
     }
 
-    /// The transposed convolution over the window; `channels.inputs` counts those of the skip input too.
-    pub fn init_transposed(window: Window, channels: Channels, rng: &mut Rng, device: &Device) -> Self {
+    /// A block with a transposed convolution over the window.
+    pub(crate) fn init_transposed(
+        window: Window,
+        channels: Channels,
+        rng: &mut Rng,
+        device: &Device,
+    ) -> Self {
         let columns = window.cover() * channels.outputs;
         let weight = uniform([channels.inputs, columns], columns, rng, device);
         let term = Linear::init(channels.embed, channels.outputs, rng, device);
@@ -55,10 +60,12 @@ impl ConvBlock {
         Self { weight, term, norm, window, transposed: true }
     }
 
+    /// The output of the block for x with the channels of `skip` appended.
+    ///
     /// # Shapes
-    /// x `[n, positions, inputs]` (with the channels of `skip` put after its own), embedding `[n, embed]`,
-    /// to `[n, places, outputs]`; positions and places change sides if transposed
-    pub fn forward(&self, x: Tensor<3>, skip: Option<Tensor<3>>, embedding: Tensor<2>) -> Tensor<3> {
+    /// x and skip `[n, positions, channels]`, embedding `[n, embed]`, to `[n, places, outputs]`; positions and places are
+    /// swapped if transposed
+    pub(crate) fn forward(&self, x: Tensor<3>, skip: Option<Tensor<3>>, embedding: Tensor<2>) -> Tensor<3> {
         let term = self.term.forward(embedding);
         if fused::available(&x.device()) && (self.transposed || skip.is_none()) {
             self.fused(x, skip, term)
@@ -74,16 +81,16 @@ impl ConvBlock {
         fused::conv_block(x, skip, term, params, kind)
     }
 
-    /// The definition, from Burn's own operations.
+    /// The layer composed of Burn's operations: the definition, and the implementation for other devices.
     fn composed(&self, x: Tensor<3>, skip: Option<Tensor<3>>, term: Tensor<2>) -> Tensor<3> {
-        let x = join(x, skip);
+        let x = concatenate(x, skip);
         let convolution = if self.transposed { convolve_transposed } else { convolve };
         let z = convolution(x, self.weight.val(), &self.window);
         swish(self.norm.forward(z + term.unsqueeze_dim(1)))
     }
 }
 
-/// The last layer: a transposed convolution with a bias.
+/// The output layer: a transposed convolution with a bias.
 #[derive(Module, Debug)]
 pub(crate) struct ConvOut {
     /// `[inputs, cover * outputs]`
@@ -94,16 +101,24 @@ pub(crate) struct ConvOut {
 }
 
 impl ConvOut {
-    /// From `inputs` channels, those of the skip input counted, to `outputs`.
-    pub fn init(window: Window, inputs: usize, outputs: usize, rng: &mut Rng, device: &Device) -> Self {
+    /// A layer from `inputs` channels, including those of the skip input, to `outputs`.
+    pub(crate) fn init(
+        window: Window,
+        inputs: usize,
+        outputs: usize,
+        rng: &mut Rng,
+        device: &Device,
+    ) -> Self {
         let columns = window.cover() * outputs;
         let weight = uniform([inputs, columns], columns, rng, device);
         Self { weight, bias: uniform([outputs], columns, rng, device), window }
     }
 
+    /// The output for x with the channels of `skip` appended.
+    ///
     /// # Shapes
-    /// x and skip `[n, places, their channels]` to `[n, positions, outputs]`
-    pub fn forward(&self, x: Tensor<3>, skip: Tensor<3>) -> Tensor<3> {
+    /// x and skip `[n, places, channels]` to `[n, positions, outputs]`
+    pub(crate) fn forward(&self, x: Tensor<3>, skip: Tensor<3>) -> Tensor<3> {
         if fused::available(&x.device()) {
             fused::conv_out(x, skip, self.weight.val(), self.bias.val(), self.window)
         } else {
@@ -111,15 +126,15 @@ impl ConvOut {
         }
     }
 
-    /// The definition, from Burn's own operations.
+    /// The layer composed of Burn's operations: the definition, and the implementation for other devices.
     fn composed(&self, x: Tensor<3>, skip: Tensor<3>) -> Tensor<3> {
-        let y = convolve_transposed(join(x, Some(skip)), self.weight.val(), &self.window);
+        let y = convolve_transposed(concatenate(x, Some(skip)), self.weight.val(), &self.window);
         y + self.bias.val().unsqueeze()
     }
 }
 
-/// Both inputs' channels side by side.
-fn join(x: Tensor<3>, skip: Option<Tensor<3>>) -> Tensor<3> {
+/// The channels of both inputs, concatenated.
+fn concatenate(x: Tensor<3>, skip: Option<Tensor<3>>) -> Tensor<3> {
     match skip {
         Some(skip) => Tensor::cat(vec![x, skip], 2),
         None => x,
@@ -145,7 +160,7 @@ mod tests {
     use crate::nn::testing::{assert_near, random, with_grads};
     use crate::stream;
 
-    /// A series, the whole of a short series at once, and an image; with the channels of a second input.
+    /// Windows over a series, over a short series at once, and over images; with the channels of a second input.
     fn windows() -> [(Window, usize); 4] {
         [
             (Window::new([1, 8], [1, 3], [1, 2]), 0),
@@ -156,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fused_block_is_its_composition() {
+    fn a_fused_block_equals_the_composed_one() {
         let device = Device::flex().autodiff();
         let mut rng = stream(1, &["block"]);
         let channels = Channels { inputs: 5, outputs: 8, groups: 2, embed: 6 };
@@ -172,14 +187,14 @@ mod tests {
                         let x = random([n, sites, channels.inputs], &mut rng, &device);
                         let beside = random([n, sites, second], &mut rng, &device);
                         let term = random([n, channels.outputs], &mut rng, &device);
-                        let of = if fused { ConvBlock::fused } else { ConvBlock::composed };
-                        let y = of(&block, x.clone(), skip(beside.clone()), term.clone());
+                        let forward = if fused { ConvBlock::fused } else { ConvBlock::composed };
+                        let y = forward(&block, x.clone(), skip(beside.clone()), term.clone());
                         let norm = &block.norm;
                         with_grads(y, |grads| {
-                            grads.of(&x).of(&block.weight.val()).of(&term);
-                            grads.of(&norm.gamma.val()).of(&norm.beta.val());
+                            grads.record(&x).record(&block.weight.val()).record(&term);
+                            grads.record(&norm.gamma.val()).record(&norm.beta.val());
                             if let Some(beside) = skip(beside) {
-                                grads.of(&beside);
+                                grads.record(&beside);
                             }
                         })
                     };
@@ -190,18 +205,18 @@ mod tests {
     }
 
     #[test]
-    fn a_fused_last_layer_is_its_composition() {
+    fn a_fused_output_layer_equals_the_composed_one() {
         let device = Device::flex().autodiff();
         for (window, second) in windows() {
             let second = second + 1;
             let out = ConvOut::init(window, 4 + second, 3, &mut stream(1, &["out"]), &device);
-            let run = |of: fn(&ConvOut, Tensor<3>, Tensor<3>) -> Tensor<3>| {
+            let run = |forward: fn(&ConvOut, Tensor<3>, Tensor<3>) -> Tensor<3>| {
                 let mut rng = stream(2, &["input"]);
                 let x = random([3, window.places(), 4], &mut rng, &device);
                 let skip = random([3, window.places(), second], &mut rng, &device);
-                let y = of(&out, x.clone(), skip.clone());
+                let y = forward(&out, x.clone(), skip.clone());
                 with_grads(y, |grads| {
-                    grads.of(&x).of(&skip).of(&out.weight.val()).of(&out.bias.val());
+                    grads.record(&x).record(&skip).record(&out.weight.val()).record(&out.bias.val());
                 })
             };
             assert_near(&run(ConvOut::forward), &run(ConvOut::composed), 1e-5);
@@ -222,7 +237,7 @@ mod tests {
                 let e = random([301, 6], &mut rng, &device);
                 let y = block.forward(x.clone(), None, e.clone());
                 with_grads(y, |grads| {
-                    grads.of(&x).of(&block.weight.val()).of(&e).of(&block.norm.gamma.val());
+                    grads.record(&x).record(&block.weight.val()).record(&e).record(&block.norm.gamma.val());
                 })
             })
         };

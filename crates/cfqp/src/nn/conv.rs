@@ -1,18 +1,20 @@
-//! Convolution and its transpose on grids, channels last.
+//! Convolution and transposed convolution on grids, channels last, composed of Burn's operations.
 //!
-//! A window of k positions slides over a large grid L and stops at the places of a small grid S. Both
-//! directions share the table P of the positions that the window covers at every place:
+//! A window slides over a large grid L; its places form a small grid S. Both directions use the table P of the positions
+//! that the window covers at every place:
 //!
 //! - convolution, L to S: `y[s] = concat_k(x[P[s, k]]) W`, a gather and one matrix product for the whole batch;
 //! - transposed convolution, S to L: `y[P[s, k]] += (x[s] W)_k`, one matrix product and a scatter.
 //!
-//! The transposed convolution is told its grid, so there is no output padding to choose: what the window never
-//! covers stays zero.
+//! The window determines the output grid of the transposed convolution, so there is no output padding to choose:
+//! positions that the window never covers are zero.
 
 use burn::tensor::{Device, IndexingUpdateOp, Int, Tensor, TensorData};
 
 use super::Window;
 
+/// Convolution of x over the window.
+///
 /// # Shapes
 /// x `[n, positions, inputs]`, weight `[cover * inputs, outputs]`, to `[n, places, outputs]`
 pub(crate) fn convolve(x: Tensor<3>, weight: Tensor<2>, window: &Window) -> Tensor<3> {
@@ -22,6 +24,8 @@ pub(crate) fn convolve(x: Tensor<3>, weight: Tensor<2>, window: &Window) -> Tens
     columns.matmul(weight).reshape([n, window.places(), outputs])
 }
 
+/// Transposed convolution of x over the window.
+///
 /// # Shapes
 /// x `[n, places, inputs]`, weight `[inputs, cover * outputs]`, to `[n, positions, outputs]`
 pub(crate) fn convolve_transposed(x: Tensor<3>, weight: Tensor<2>, window: &Window) -> Tensor<3> {
@@ -37,7 +41,7 @@ pub(crate) fn convolve_transposed(x: Tensor<3>, weight: Tensor<2>, window: &Wind
     )
 }
 
-/// The positions that the window covers at every place, on a device.
+/// The table P on a device.
 fn table(window: &Window, device: &Device) -> Tensor<1, Int> {
     let table = window.table();
     let shape = [table.len()];

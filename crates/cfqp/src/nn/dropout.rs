@@ -1,7 +1,9 @@
-//! x * mask, mask = 1/(1 - p) with probability 1 - p and else 0
+//! Dropout: x * mask, where mask = 1/(1 - p) with probability 1 - p, else 0.
 //!
-//! The masks come from the library's own generator. Burn's is one for the whole process: under threads the same
-//! seed would give other masks each time.
+//! Masks are drawn from the library's own generator. Burn's generator is shared by the whole process: on several threads
+//! the same seed would give other masks each time.
+
+use std::sync::Arc;
 
 use burn::tensor::Tensor;
 use rand::Rng as _;
@@ -9,7 +11,7 @@ use rand::Rng as _;
 use super::tensor;
 use crate::{Rng, stream};
 
-/// One forward pass's dropout: every call of [`Dropout::mask`] draws the next mask of the pass's stream.
+/// The dropout of one forward pass: every call of [`Dropout::mask`] draws the next mask of its stream.
 pub(crate) struct Dropout {
     /// None in evaluation.
     rng: Option<Rng>,
@@ -18,7 +20,7 @@ pub(crate) struct Dropout {
 }
 
 impl Dropout {
-    /// Dropout of `rate` in [0, 1) with the masks of `seed`; without a seed, none.
+    /// Dropout of `rate` in [0, 1) with the masks of `seed`; no dropout without a seed.
     pub(crate) fn new(rate: f32, seed: Option<u64>) -> Self {
         let threshold = (rate * 65536.0).round() as u16;
         let seed = seed.filter(|_| threshold > 0);
@@ -34,7 +36,7 @@ impl Dropout {
     }
 }
 
-/// x with the mask's values dropped and the others scaled up, so that its mean stays.
+/// x times the mask; x itself without a mask.
 pub(crate) fn masked<const D: usize>(x: Tensor<D>, mask: Option<&Mask>) -> Tensor<D> {
     let Some(mask) = mask else { return x };
     let (shape, device) = (x.dims(), x.device());
@@ -43,7 +45,11 @@ pub(crate) fn masked<const D: usize>(x: Tensor<D>, mask: Option<&Mask>) -> Tenso
     x * tensor(factors, shape, &device)
 }
 
-/// Which values are dropped.
+/// A mask that an operation and its backward pass share; none in evaluation.
+#[derive(Clone, Debug)]
+pub(super) struct SharedMask(pub(crate) Option<Arc<Mask>>);
+
+/// The values that are dropped.
 #[derive(Clone, Debug)]
 pub(crate) struct Mask {
     /// 16 random bits per value.
@@ -52,16 +58,16 @@ pub(crate) struct Mask {
 }
 
 impl Mask {
-    /// 1/(1 - p), what a value that is kept is multiplied by.
+    /// 1/(1 - p), the factor of values that are not dropped.
     #[inline(always)]
-    pub(crate) fn kept(&self) -> f32 {
+    pub(crate) fn kept_factor(&self) -> f32 {
         65536.0 / (65536.0 - f32::from(self.threshold))
     }
 
-    /// Multiply `values` by the mask's elements from `start` on.
+    /// Multiplies `values` by the mask's elements from `start` on.
     #[inline(always)]
     pub(crate) fn multiply(&self, start: usize, values: &mut [f32]) {
-        let kept = self.kept();
+        let kept = self.kept_factor();
         for (value, bits) in values.iter_mut().zip(&self.bits[start..]) {
             *value *= if u16::from_le_bytes(*bits) < self.threshold { 0.0 } else { kept };
         }
@@ -81,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_fixes_the_masks_and_none_drops_nothing() {
+    fn a_seed_determines_the_masks_and_without_one_nothing_is_dropped() {
         assert!(masks(None).iter().all(|&v| v == 1.0));
         let drawn = masks(Some(3));
         assert_eq!(drawn, masks(Some(3)));
@@ -90,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tenth_is_dropped_and_the_mean_stays() {
+    fn a_rate_of_a_tenth_drops_a_tenth_and_keeps_the_mean() {
         let drawn = masks(Some(5));
         let (n, dropped) = (drawn.len() as f32, drawn.iter().filter(|&&v| v == 0.0).count() as f32);
         assert!((dropped / n - 0.1).abs() < 0.006, "{dropped} of {n}");

@@ -1,8 +1,8 @@
-//! How a network is told the treatment (and, where one network serves all classes, the class).
+//! The embedding of the treatment and, in a network with the class as input, of the class.
 //!
 //! The features of a treatment t are sin(2 pi W t) and cos(2 pi W t) with fixed random W, and, in the smooth
-//! variant, t itself. Frequencies high against the spread of t make neighbouring treatments look unrelated:
-//! the paper's W ~ N(0, 30^2) does, and cannot generalise in t.
+//! variant, t itself. Frequencies that are high compared with the range of t make neighbouring treatments look
+//! unrelated: with the paper's W ~ N(0, 30^2) a network does not generalise in t.
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
@@ -12,22 +12,22 @@ use serde::{Deserialize, Serialize};
 use super::{Linear, linear_swish, swish, tensor};
 use crate::Rng;
 
-/// Which features of the treatment a network sees.
+/// The features of the treatment that a network uses.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind", deny_unknown_fields)]
 pub enum TreatmentEmbeddingConfig {
     /// t itself and `frequencies` low frequencies W ~ N(0, scale^2).
     Smooth {
-        /// How many frequencies.
+        /// The number of frequencies.
         frequencies: usize,
-        /// Their spread, per standard deviation of t.
+        /// Their standard deviation, per standard deviation of t.
         scale: f32,
     },
     /// The paper's: `frequencies` of W ~ N(0, scale^2), without t itself.
     Fourier {
-        /// How many frequencies.
+        /// The number of frequencies.
         frequencies: usize,
-        /// Their spread, per unit of t.
+        /// Their standard deviation, per unit of t.
         scale: f32,
     },
 }
@@ -38,8 +38,8 @@ impl TreatmentEmbeddingConfig {
     /// The paper's 128 frequencies of W ~ N(0, 30^2).
     pub const PAPER: Self = Self::Fourier { frequencies: 128, scale: 30.0 };
 
-    /// Draw the frequencies for treatments of `d_t` dimensions.
-    pub fn init(&self, d_t: usize, rng: &mut Rng, device: &Device) -> Embedding {
+    /// The features of treatments of `d_t` dimensions, with frequencies drawn from `rng`.
+    pub(crate) fn init(&self, d_t: usize, rng: &mut Rng, device: &Device) -> Embedding {
         let (frequencies, scale, raw) = match *self {
             Self::Smooth { frequencies, scale } => (frequencies, scale, true),
             Self::Fourier { frequencies, scale } => (frequencies, scale, false),
@@ -53,21 +53,23 @@ impl TreatmentEmbeddingConfig {
 
 /// The fixed features of a treatment.
 #[derive(Module, Debug)]
-pub struct Embedding {
+pub(crate) struct Embedding {
     pub(crate) frequencies: Param<Tensor<2>>,
     raw: bool,
 }
 
 impl Embedding {
-    /// How many features a treatment has.
-    pub fn width(&self) -> usize {
+    /// The number of features.
+    pub(crate) fn width(&self) -> usize {
         let [d_t, frequencies] = self.frequencies.dims();
         2 * frequencies + if self.raw { d_t } else { 0 }
     }
 
+    /// Sines, cosines and, in the smooth variant, t itself.
+    ///
     /// # Shapes
-    /// `[n, d_t]` to `[n, width]`: sines, cosines, and t itself where the embedding has it
-    pub fn forward(&self, t: Tensor<2>) -> Tensor<2> {
+    /// `[n, d_t]` to `[n, width]`
+    pub(crate) fn forward(&self, t: Tensor<2>) -> Tensor<2> {
         if self.frequencies.dims()[1] == 0 {
             return t;
         }
@@ -78,18 +80,18 @@ impl Embedding {
     }
 }
 
-/// swish(features(t) W + b + class): the embedding that a network adds to its layers.
+/// swish(features(t) W + b + c_k), which a network adds to its layers; c_k is a vector per class.
 #[derive(Module, Debug)]
-pub struct TreatmentEmbedding {
+pub(crate) struct TreatmentEmbedding {
     pub(crate) features: Embedding,
     pub(crate) linear: Linear,
-    /// One row per class, where the network is told the class.
+    /// One row per class, in a network with the class as input.
     pub(crate) class: Option<Param<Tensor<2>>>,
 }
 
 impl TreatmentEmbedding {
-    /// An embedding of `width` for treatments of `d_t` dimensions and, if not zero, `classes`.
-    pub fn init(
+    /// An embedding of `width` for treatments of `d_t` dimensions and `classes`, 0 for no class input.
+    pub(crate) fn init(
         config: &TreatmentEmbeddingConfig,
         d_t: usize,
         classes: usize,
@@ -107,9 +109,11 @@ impl TreatmentEmbedding {
         Self { features, linear, class }
     }
 
+    /// The embedding of a batch.
+    ///
     /// # Shapes
     /// t `[n, d_t]`, class one-hot `[n, classes]`, to `[n, width]`
-    pub fn forward(&self, t: Tensor<2>, class: Option<Tensor<2>>) -> Tensor<2> {
+    pub(crate) fn forward(&self, t: Tensor<2>, class: Option<Tensor<2>>) -> Tensor<2> {
         let features = self.features.forward(t);
         match (&self.class, class) {
             (Some(rows), Some(class)) => swish(self.linear.forward(features) + class.matmul(rows.val())),

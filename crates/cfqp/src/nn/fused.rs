@@ -1,6 +1,6 @@
 //! The CPU kernels as differentiable operations of Burn.
 //!
-//! Each has a composition of Burn's own operations as its definition, which serves all other devices.
+//! Each is defined by a composition of Burn's own operations, which is the implementation for other devices.
 
 mod backward;
 mod slices;
@@ -18,7 +18,7 @@ use backward::{
 };
 pub(super) use slices::recycle;
 
-/// Set by benchmarks alone, to measure the compositions.
+/// Set by benchmarks only, to measure the compositions.
 static COMPOSE: AtomicBool = AtomicBool::new(false);
 
 /// Whether the fused operations work on tensors of this device.
@@ -26,12 +26,12 @@ pub(crate) fn available(device: &Device) -> bool {
     *device == Device::flex() && !COMPOSE.load(Ordering::Relaxed)
 }
 
-/// Use the compositions everywhere, or no longer.
+/// Switches to the compositions on every device, or back.
 pub(crate) fn compose(on: bool) {
     COMPOSE.store(on, Ordering::Relaxed);
 }
 
-/// x W + b, or swish of it
+/// x W + b or swish(x W + b)
 ///
 /// # Shapes
 /// x `[n, inputs]`, weight `[inputs, outputs]`, bias `[outputs]`, to `[n, outputs]`
@@ -50,12 +50,12 @@ pub(crate) struct BlockParams {
     pub beta: Tensor<1>,
 }
 
-/// What a block is, besides its parameters.
+/// The structure of a block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BlockKind {
-    /// Where the convolution looks.
+    /// The window of the convolution.
     pub window: Window,
-    /// Whether it goes from places to positions.
+    /// Whether the convolution is transposed.
     pub transposed: bool,
     /// Groups of the norm.
     pub groups: usize,
@@ -72,7 +72,7 @@ pub(crate) fn conv_block(
     params: BlockParams,
     kind: BlockKind,
 ) -> Tensor<3> {
-    let skip = skip.unwrap_or_else(|| nothing_beside(&x));
+    let skip = skip.unwrap_or_else(|| no_skip(&x));
     Tensor::from_dispatch(Dispatch::conv_block(
         x.into_dispatch(),
         skip.into_dispatch(),
@@ -99,7 +99,7 @@ pub(crate) fn conv_out(
     Tensor::from_dispatch(Dispatch::conv_out(x, skip, weight.into_dispatch(), bias.into_dispatch(), window))
 }
 
-/// scale * sum of (output - y)^2
+/// scale * sum (output - y)^2
 ///
 /// # Shapes
 /// output and y `[n, elements]`, to `[1]`
@@ -108,14 +108,14 @@ pub(crate) fn squared_error(output: Tensor<2>, y: Tensor<2>, scale: f32) -> Tens
 }
 
 /// A second input without channels.
-fn nothing_beside(x: &Tensor<3>) -> Tensor<3> {
+fn no_skip(x: &Tensor<3>) -> Tensor<3> {
     let [n, sites, _] = x.dims();
     Tensor::zeros([n, sites, 0], &x.device())
 }
 
-/// The operations, on any backend that has them.
+/// The operations of a backend.
 #[backend_extension(Autodiff, Flex)]
-pub trait FusedOps: burn::backend::Backend {
+pub(super) trait FusedOps: burn::backend::Backend {
     /// See [`linear`].
     fn linear(
         x: FloatTensor<Self>,

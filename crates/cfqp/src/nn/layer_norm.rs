@@ -1,5 +1,5 @@
-//! y = (z - mean) / sqrt(variance + 1e-5) * gain + bias, z = x + a m, over the last axis:
-//! a layer's result a is added, with dropout m, to what it was made of, and each row is normalised.
+//! Residual addition and layer norm: y = (z - mean) / sqrt(variance + 1e-5) * gain + bias with z = x + a m, over the last
+//! axis, where a is the result of a layer with input x, and m a dropout mask.
 
 mod fused;
 
@@ -8,24 +8,24 @@ use std::sync::Arc;
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor, module::layer_norm};
 
-use super::dropout::{Dropout, Mask, masked};
+use super::dropout::{Dropout, Mask, SharedMask, masked};
 use super::fused::available;
 
 const EPSILON: f32 = 1e-5;
 
-/// Normalisation of each row.
+/// Layer norm with a gain and a bias per column.
 ///
 /// # Shapes
 /// gain and bias `[width]`
 #[derive(Module, Debug)]
-pub struct LayerNorm {
+pub(crate) struct LayerNorm {
     pub(crate) gain: Param<Tensor<1>>,
     pub(crate) bias: Param<Tensor<1>>,
 }
 
 impl LayerNorm {
     /// Gain one, bias zero.
-    pub fn init(width: usize, device: &Device) -> Self {
+    pub(crate) fn init(width: usize, device: &Device) -> Self {
         Self {
             gain: Param::from_tensor(Tensor::ones([width], device)),
             bias: Param::from_tensor(Tensor::zeros([width], device)),
@@ -45,7 +45,7 @@ impl LayerNorm {
         }
     }
 
-    /// The same as a composition of Burn's operations: the definition, and what other devices do.
+    /// The operation composed of Burn's own: the definition, and the implementation for other devices.
     fn composed(&self, x: Tensor<2>, a: Tensor<2>, mask: Option<&Mask>) -> Tensor<2> {
         layer_norm(x + masked(a, mask), self.gain.val(), Some(self.bias.val()), EPSILON.into())
     }

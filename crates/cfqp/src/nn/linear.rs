@@ -1,4 +1,4 @@
-//! y = x W + b
+//! The affine map y = x W + b.
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
@@ -12,14 +12,14 @@ use crate::Rng;
 /// # Shapes
 /// weight `[inputs, outputs]`, bias `[outputs]`
 #[derive(Module, Debug)]
-pub struct Linear {
+pub(crate) struct Linear {
     pub(crate) weight: Param<Tensor<2>>,
     pub(crate) bias: Param<Tensor<1>>,
 }
 
 impl Linear {
-    /// Weights and bias uniform within 1/sqrt(inputs), as in PyTorch.
-    pub fn init(inputs: usize, outputs: usize, rng: &mut Rng, device: &Device) -> Self {
+    /// Weights and bias uniform within 1/sqrt(inputs), as PyTorch initialises them.
+    pub(crate) fn init(inputs: usize, outputs: usize, rng: &mut Rng, device: &Device) -> Self {
         let bound = 1.0 / (inputs as f32).sqrt();
         let mut draw = |n: usize| (0..n).map(|_| rng.random_range(-bound..=bound)).collect::<Vec<f32>>();
         Self {
@@ -30,7 +30,7 @@ impl Linear {
 
     /// # Shapes
     /// `[n, inputs]` to `[n, outputs]`
-    pub fn forward(&self, x: Tensor<2>) -> Tensor<2> {
+    pub(crate) fn forward(&self, x: Tensor<2>) -> Tensor<2> {
         if fused::available(&x.device()) {
             fused::linear(x, self.weight.val(), self.bias.val(), false)
         } else {
@@ -38,17 +38,17 @@ impl Linear {
         }
     }
 
-    /// The definition, and what other devices do.
+    /// The map composed of Burn's operations: the definition, and the implementation for other devices.
     fn composed(&self, x: Tensor<2>) -> Tensor<2> {
         x.matmul(self.weight.val()) + self.bias.val().unsqueeze()
     }
 }
 
-/// swish(x W + b), in one pass where the device has it.
+/// swish(x W + b), fused where the device supports it.
 ///
 /// # Shapes
 /// `[n, inputs]` to `[n, outputs]`
-pub fn linear_swish(x: Tensor<2>, linear: &Linear) -> Tensor<2> {
+pub(crate) fn linear_swish(x: Tensor<2>, linear: &Linear) -> Tensor<2> {
     if fused::available(&x.device()) {
         fused::linear(x, linear.weight.val(), linear.bias.val(), true)
     } else {
@@ -63,14 +63,14 @@ mod tests {
     use crate::stream;
 
     #[test]
-    fn the_fused_maps_are_their_compositions() {
+    fn the_fused_maps_equal_the_composed_ones() {
         let device = Device::flex().autodiff();
         for (n, inputs, outputs) in [(1, 3, 2), (7, 4, 33), (64, 20, 16)] {
             let linear = Linear::init(inputs, outputs, &mut stream(1, &["linear"]), &device);
-            let run = |of: fn(Tensor<2>, &Linear) -> Tensor<2>| {
+            let run = |forward: fn(Tensor<2>, &Linear) -> Tensor<2>| {
                 let x = random([n, inputs], &mut stream(2, &["x"]), &device);
-                with_grads(of(x.clone(), &linear), |grads| {
-                    grads.of(&x).of(&linear.weight.val()).of(&linear.bias.val());
+                with_grads(forward(x.clone(), &linear), |grads| {
+                    grads.record(&x).record(&linear.weight.val()).record(&linear.bias.val());
                 })
             };
             assert_near(&run(linear_swish), &run(|x, linear| swish(linear.composed(x))), 1e-5);

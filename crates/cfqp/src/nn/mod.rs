@@ -1,7 +1,7 @@
 //! Layers and operations on Burn tensors.
 //!
-//! Initial weights are drawn from the library's own generator, in order: Burn's is one for the whole process,
-//! and under threads a seed would mean nothing.
+//! Initial weights are drawn from the library's own generator. Burn's generator is shared by the whole process, so that a
+//! seed would not determine the weights of networks that are made on several threads.
 
 mod adam;
 mod attention;
@@ -18,7 +18,6 @@ mod loss;
 mod norm;
 mod perceptron;
 mod relu;
-mod simd;
 #[cfg(test)]
 pub(crate) mod testing;
 mod weights;
@@ -27,10 +26,11 @@ mod window;
 pub(crate) use block::{Channels, ConvBlock, ConvOut};
 pub(crate) use window::Window;
 
-pub use adam::Adam;
-pub use embedding::{Embedding, TreatmentEmbedding, TreatmentEmbeddingConfig};
-pub use linear::{Linear, linear_swish};
-pub use weights::{Weight, load_weights, save_weights};
+pub(crate) use adam::Adam;
+pub use embedding::TreatmentEmbeddingConfig;
+pub(crate) use embedding::{Embedding, TreatmentEmbedding};
+pub(crate) use linear::{Linear, linear_swish};
+pub(crate) use weights::{load_weights, save_weights};
 
 pub(crate) use attention::{Attention, Sequences};
 pub(crate) use dropout::Dropout;

@@ -17,19 +17,21 @@ pub(crate) struct GroupNorm {
 
 impl GroupNorm {
     /// Scale one, shift zero; `groups` divides `channels`.
-    pub fn init(channels: usize, groups: usize, device: &Device) -> Self {
+    pub(crate) fn init(channels: usize, groups: usize, device: &Device) -> Self {
         let gamma = Param::from_tensor(Tensor::ones([channels], device));
         let beta = Param::from_tensor(Tensor::zeros([channels], device));
         Self { gamma, beta, groups }
     }
 
     /// # Shapes
-    /// `[n, positions, channels]` to the same
-    pub fn forward(&self, x: Tensor<3>) -> Tensor<3> {
+    /// `[n, positions, channels]` to `[n, positions, channels]`
+    pub(crate) fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         group_norm(x, self.gamma.val(), self.beta.val(), self.groups)
     }
 }
 
+/// Group norm of x.
+///
 /// # Shapes
 /// x `[n, positions, channels]`, gamma and beta `[channels]`, to `[n, positions, channels]`
 pub(crate) fn group_norm(x: Tensor<3>, gamma: Tensor<1>, beta: Tensor<1>, groups: usize) -> Tensor<3> {

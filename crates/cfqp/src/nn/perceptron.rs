@@ -1,8 +1,8 @@
-//! A perceptron that learns without a graph: its parameters, gradients and Adam's means are plain arrays.
+//! A perceptron trained without an autodiff graph: parameters, gradients and the moments of Adam are plain arrays.
 //!
-//! The definition, and what other devices do, is the graph of [`linear_swish`](super::linear_swish), [`Linear`] and
-//! [`squared_error`](super::squared_error) with [`Adam`] as Burn's optimizer. A graph of so few operations takes a third
-//! of a step, and the optimizer leaves parts of it behind that only a backward pass clears away.
+//! Its definition, and the implementation for other devices, is the graph of [`linear_swish`](super::linear_swish),
+//! [`Linear`] and [`squared_error`](super::squared_error) with [`Adam`] as Burn's optimizer. With so few operations the
+//! bookkeeping of a graph takes a third of a training step.
 
 use burn::backend::Flex;
 use burn::tensor::{Device, Tensor};
@@ -13,22 +13,22 @@ use super::flex::floats;
 use super::kernels::{Affine, Buffer, adam, scaled_difference, sum_of_squares};
 use super::{Adam, Linear, fused, tensor};
 
-/// Affine maps with swish after all but the last.
+/// Affine maps, with swish after all but the last.
 pub(crate) struct Perceptron {
     /// Weight and bias of every map.
-    layers: Vec<[Learned; 2]>,
+    layers: Vec<[Parameter; 2]>,
     adam: Adam,
     steps: usize,
 }
 
-/// A parameter, and the means of its gradient and of the square of it.
-struct Learned {
+/// A parameter, and the means of its gradient and squared gradient.
+struct Parameter {
     value: Vec<f32>,
     m: Vec<f32>,
     v: Vec<f32>,
 }
 
-impl Learned {
+impl Parameter {
     fn new<const D: usize>(value: Tensor<D>) -> Self {
         let value = floats(&plain(value)).to_vec();
         let zero = || vec![0.0; value.len()];
@@ -36,15 +36,16 @@ impl Learned {
     }
 }
 
-/// Of weight and bias of every map.
+/// The gradients of weight and bias of every map.
 pub(crate) type Gradients = Vec<[Buffer; 2]>;
 
 impl Perceptron {
-    /// Continue from `layers`, with no steps behind it, where their device has it.
-    pub fn new(layers: &[&Linear], adam: Adam) -> Option<Self> {
-        let learned = |layer: &&Linear| [Learned::new(layer.weight.val()), Learned::new(layer.bias.val())];
+    /// A perceptron that starts from `layers`; none if their device has no fused operations.
+    pub(crate) fn new(layers: &[&Linear], adam: Adam) -> Option<Self> {
+        let parameters =
+            |layer: &&Linear| [Parameter::new(layer.weight.val()), Parameter::new(layer.bias.val())];
         let all = layers.iter().all(|layer| fused::available(&layer.weight.val().device()));
-        all.then(|| Self { layers: layers.iter().map(learned).collect(), adam, steps: 0 })
+        all.then(|| Self { layers: layers.iter().map(parameters).collect(), adam, steps: 0 })
     }
 
     fn affine(&self, i: usize) -> Affine<'_> {
@@ -52,22 +53,28 @@ impl Perceptron {
         Affine { weight: &weight.value, bias: &bias.value, swish: i + 1 < self.layers.len() }
     }
 
-    /// The sum of squared errors over `count`, and its gradients. `seen` is 1 where y was observed, and y 0 where it was
-    /// not.
+    /// The sum of squared errors divided by `count`, and its gradients. `observed` is 1 where y was observed; elsewhere y
+    /// must be 0.
     ///
     /// # Shapes
-    /// x `[n, inputs]`, y and seen `[n, outputs]`
-    pub fn learn(&self, x: Tensor<2>, y: Tensor<2>, seen: Option<Tensor<2>>, count: f64) -> (f64, Gradients) {
+    /// x `[n, inputs]`, y and observed `[n, outputs]`
+    pub(crate) fn loss_and_gradients(
+        &self,
+        x: Tensor<2>,
+        y: Tensor<2>,
+        observed: Option<Tensor<2>>,
+        count: f64,
+    ) -> (f64, Gradients) {
         let (x, y) = (plain(x), plain(y));
-        // of every map, what comes out of it, and what goes into its swish
+        // the output of every map, and the input of its swish
         let mut passed: Vec<(Buffer, Buffer)> = Vec::with_capacity(self.layers.len());
         for i in 0..self.layers.len() {
             let input = passed.last().map_or_else(|| floats(&x), |(before, _)| before);
             passed.push(self.affine(i).forward(input));
         }
         let mut output = passed.last_mut().map(|(output, _)| std::mem::take(output)).unwrap_or_default();
-        if let Some(seen) = seen.map(plain) {
-            output.iter_mut().zip(floats(&seen)).for_each(|(output, seen)| *output *= seen);
+        if let Some(observed) = observed.map(plain) {
+            output.iter_mut().zip(floats(&observed)).for_each(|(output, observed)| *output *= observed);
         }
         let scale = (1.0 / count) as f32;
         let loss = scale * sum_of_squares(&output, floats(&y));
@@ -84,18 +91,18 @@ impl Perceptron {
     }
 
     /// One step of Adam along the sum of `gradients`.
-    pub fn step(&mut self, rate: f64, gradients: &[Gradients]) {
+    pub(crate) fn step(&mut self, rate: f64, gradients: &[Gradients]) {
         self.steps += 1;
-        let step = self.adam.at(self.steps, rate);
-        let mut all: Vec<(usize, &mut Learned)> = self.layers.iter_mut().flatten().enumerate().collect();
-        all.par_iter_mut().for_each(|(i, own)| {
+        let step = self.adam.step_factors(self.steps, rate);
+        let mut all: Vec<(usize, &mut Parameter)> = self.layers.iter_mut().flatten().enumerate().collect();
+        all.par_iter_mut().for_each(|(i, parameter)| {
             let parts: Vec<&[f32]> = gradients.iter().map(|part| &part[*i / 2][*i % 2][..]).collect();
-            adam(step, &mut own.value, &parts, &mut own.m, &mut own.v);
+            adam(step, &mut parameter.value, &parts, &mut parameter.m, &mut parameter.v);
         });
     }
 
-    /// Put the parameters into `layers`, which are those that it was made of.
-    pub fn write_to<'a>(&self, layers: impl Iterator<Item = &'a mut Linear>, device: &Device) {
+    /// Writes the parameters to `layers`, which must have the shapes of those that it started from.
+    pub(crate) fn write_to<'a>(&self, layers: impl Iterator<Item = &'a mut Linear>, device: &Device) {
         for (layer, [weight, bias]) in layers.zip(&self.layers) {
             let shape = layer.weight.dims();
             layer.weight = layer.weight.clone().map(|_| tensor(weight.value.clone(), shape, device));
@@ -104,9 +111,9 @@ impl Perceptron {
     }
 }
 
-/// The contiguous tensor behind one of the CPU.
+/// The contiguous tensor of the CPU backend.
 fn plain<const D: usize>(tensor: Tensor<D>) -> FlexTensor {
-    tensor.try_into_primitive::<Flex>().expect("the device was asked").to_contiguous()
+    tensor.try_into_primitive::<Flex>().expect("the device was checked").to_contiguous()
 }
 
 #[cfg(test)]
@@ -116,11 +123,11 @@ mod tests {
     use crate::nn::{linear_swish, squared_error};
     use crate::stream;
     use burn::module::Module;
-    use burn::optim::GradientsParams;
+    use burn_optim::GradientsParams;
 
-    /// Three steps in two shards, of the perceptron and of the graph.
+    /// Three steps in two shards.
     #[test]
-    fn steps_are_those_of_the_graph() {
+    fn steps_agree_with_those_of_the_graph() {
         let device = Device::flex();
         for (widths, hidden) in
             [(vec![5, 33, 16, 7], true), (vec![4, 3], false), (vec![41, 256, 256, 40], false)]
@@ -157,7 +164,7 @@ mod tests {
             for _ in 0..3 {
                 let part = |from: usize, to: usize| {
                     let cut = |tensor: &Tensor<2>| tensor.clone().narrow(0, from, to - from);
-                    perceptron.learn(cut(&x), cut(&y), seen.as_ref().map(cut), 12.0)
+                    perceptron.loss_and_gradients(cut(&x), cut(&y), seen.as_ref().map(cut), 12.0)
                 };
                 let ((a, first), (b, second)) = (part(0, 5), part(5, 9));
                 losses.push((a + b) as f32);

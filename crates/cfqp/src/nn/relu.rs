@@ -1,4 +1,4 @@
-//! y = relu(z + b) m: bias, rectifier and dropout in one pass, forward and backward.
+//! y = relu(z + b) m, with dropout mask m, in one pass forward and one backward.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use burn_flex::FlexTensor;
 use rayon::prelude::*;
 
 use super::Linear;
-use super::dropout::{Dropout, Mask, masked};
-use super::flex::{PART, add_columns, floats, from_floats, whole};
+use super::dropout::{Dropout, Mask, SharedMask, masked};
+use super::flex::{ROWS_PER_TASK, add_columns, floats, from_floats, into_exact_buffer};
 use super::fused::available;
-use super::simd::wide;
+use crate::math::simd::with_simd;
 
 /// relu(x W + b) m
 ///
@@ -32,40 +32,36 @@ pub(crate) fn linear_relu(x: Tensor<2>, linear: &Linear, dropout: &mut Dropout) 
     }
 }
 
-/// A composition of Burn's operations: the definition, and what other devices do.
+/// The operation composed of Burn's own: the definition, and the implementation for other devices.
 fn composed(z: Tensor<2>, bias: Tensor<1>, mask: Option<&Mask>) -> Tensor<2> {
     masked(activation::relu(z + bias.unsqueeze()), mask)
 }
 
 fn fused(z: Tensor<2>, bias: Tensor<1>, mask: Option<Arc<Mask>>) -> Tensor<2> {
-    Tensor::from_dispatch(Dispatch::bias_relu(z.into_dispatch(), bias.into_dispatch(), Drop(mask)))
+    Tensor::from_dispatch(Dispatch::bias_relu(z.into_dispatch(), bias.into_dispatch(), SharedMask(mask)))
 }
 
-/// What the operation is told beside its tensors.
-#[derive(Clone, Debug)]
-pub struct Drop(Option<Arc<Mask>>);
-
-/// Bias, rectifier and dropout, as the CPU backend does them.
+/// The operation of a backend.
 #[backend_extension(Autodiff, Flex)]
-pub trait ReluOps: Backend {
+pub(super) trait ReluOps: Backend {
     /// relu(z + b) m
-    fn bias_relu(z: FloatTensor<Self>, bias: FloatTensor<Self>, drop: Drop) -> FloatTensor<Self>;
+    fn bias_relu(z: FloatTensor<Self>, bias: FloatTensor<Self>, mask: SharedMask) -> FloatTensor<Self>;
 }
 
-/// In place, where nothing else holds z.
+/// Works in place if nothing else holds z.
 fn forward(z: FlexTensor, bias: &FlexTensor, mask: Option<&Mask>) -> FlexTensor {
-    let (mut y, bias) = (whole(z), bias.to_contiguous());
+    let (mut y, bias) = (into_exact_buffer(z), bias.to_contiguous());
     let bias = floats(&bias);
-    let parts = y.storage_mut::<f32>().par_chunks_mut(PART * bias.len());
+    let parts = y.storage_mut::<f32>().par_chunks_mut(ROWS_PER_TASK * bias.len());
     parts.enumerate().for_each(|(i, y)| {
-        wide(
+        with_simd(
             #[inline(always)]
             || {
                 for row in y.chunks_exact_mut(bias.len()) {
                     row.iter_mut().zip(bias).for_each(|(y, b)| *y = (*y + b).max(0.0));
                 }
                 if let Some(mask) = mask {
-                    mask.multiply(i * PART * bias.len(), y);
+                    mask.multiply(i * ROWS_PER_TASK * bias.len(), y);
                 }
             },
         );
@@ -73,19 +69,19 @@ fn forward(z: FlexTensor, bias: &FlexTensor, mask: Option<&Mask>) -> FlexTensor 
     y
 }
 
-/// dz = dy where y > 0, scaled as the mask scales what it keeps, else 0; db = sum dz
+/// dz = kept dy where y > 0, else 0; db = sum dz; `kept` is the mask's factor of values that are not dropped
 fn backward(y: &FlexTensor, dy: &FlexTensor, kept: f32) -> [FlexTensor; 2] {
     let shape = y.layout().shape().to_vec();
     let width = shape[1];
     let mut dz = vec![0.0; shape[0] * width];
-    let told = floats(y).par_chunks(PART * width).zip(floats(dy).par_chunks(PART * width));
-    let parts = dz.par_chunks_mut(PART * width).zip(told).map(|(dz, (y, dy))| {
+    let rows = floats(y).par_chunks(ROWS_PER_TASK * width).zip(floats(dy).par_chunks(ROWS_PER_TASK * width));
+    let parts = dz.par_chunks_mut(ROWS_PER_TASK * width).zip(rows).map(|(dz, (y, dy))| {
         let mut db = vec![0.0; width];
-        wide(
+        with_simd(
             #[inline(always)]
             || {
-                let told = y.chunks_exact(width).zip(dy.chunks_exact(width));
-                for (dz, (y, dy)) in dz.chunks_exact_mut(width).zip(told) {
+                let rows = y.chunks_exact(width).zip(dy.chunks_exact(width));
+                for (dz, (y, dy)) in dz.chunks_exact_mut(width).zip(rows) {
                     let pairs = y.iter().zip(dy);
                     dz.iter_mut()
                         .zip(pairs)
@@ -101,18 +97,18 @@ fn backward(y: &FlexTensor, dy: &FlexTensor, kept: f32) -> [FlexTensor; 2] {
 }
 
 impl ReluOps for Flex {
-    fn bias_relu(z: FloatTensor<Self>, bias: FloatTensor<Self>, drop: Drop) -> FloatTensor<Self> {
-        forward(z, &bias, drop.0.as_deref())
+    fn bias_relu(z: FloatTensor<Self>, bias: FloatTensor<Self>, mask: SharedMask) -> FloatTensor<Self> {
+        forward(z, &bias, mask.0.as_deref())
     }
 }
 
 impl<C: CheckpointStrategy> ReluOps for Autodiff<Flex, C> {
-    fn bias_relu(z: FloatTensor<Self>, bias: FloatTensor<Self>, drop: Drop) -> FloatTensor<Self> {
+    fn bias_relu(z: FloatTensor<Self>, bias: FloatTensor<Self>, mask: SharedMask) -> FloatTensor<Self> {
         let ((z, node_z), (bias, node_bias)) = (z.into_parts(), bias.into_parts());
-        let y = Flex::bias_relu(z, bias, drop.clone());
+        let y = Flex::bias_relu(z, bias, mask.clone());
         match BiasRelu.prepare::<C>([node_z, node_bias]).compute_bound().stateful() {
             OpsKind::Tracked(prepared) => {
-                let kept = drop.0.map_or(1.0, |mask| mask.kept());
+                let kept = mask.0.map_or(1.0, |mask| mask.kept_factor());
                 prepared.finish((y.clone(), kept), y)
             }
             OpsKind::UnTracked(prepared) => prepared.finish(y),
@@ -145,7 +141,7 @@ mod tests {
     use rand::RngExt as _;
 
     #[test]
-    fn the_fused_operation_is_the_composition_forward_and_backward() {
+    fn the_fused_operation_equals_the_composed_one_forward_and_backward() {
         let device = Device::flex().autodiff();
         let mut rng = stream(1, &["relu"]);
         for (rows, width, rate) in [(3, 5, 0.0), (600, 24, 0.2)] {

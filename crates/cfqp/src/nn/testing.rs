@@ -1,4 +1,4 @@
-//! What the tests of operations share.
+//! Helpers of the tests of operations.
 
 use burn::tensor::{Device, Gradients, Tensor};
 use rand::RngExt as _;
@@ -6,29 +6,29 @@ use rand::RngExt as _;
 use super::tensor;
 use crate::Rng;
 
-/// Values between -1 and 1 that want a gradient.
-pub fn random<const D: usize>(shape: [usize; D], rng: &mut Rng, device: &Device) -> Tensor<D> {
+/// A tensor of values between -1 and 1 that requires a gradient.
+pub(crate) fn random<const D: usize>(shape: [usize; D], rng: &mut Rng, device: &Device) -> Tensor<D> {
     let values = (0..shape.iter().product()).map(|_| rng.random_range(-1.0..1.0)).collect();
     tensor(values, shape, device).require_grad()
 }
 
-/// An operation's output and the gradients of a loss that weighs each of its elements differently.
-pub struct Grads {
+/// Records the output of an operation and the gradients of a loss that weights each of its elements differently.
+pub(crate) struct Grads {
     grads: Gradients,
     values: Vec<Vec<f32>>,
 }
 
 impl Grads {
-    /// Notes the gradient of `tensor`.
-    pub fn of<const D: usize>(&mut self, tensor: &Tensor<D>) -> &mut Self {
+    /// Records the gradient of `tensor`.
+    pub(crate) fn record<const D: usize>(&mut self, tensor: &Tensor<D>) -> &mut Self {
         let grad = tensor.grad(&self.grads).expect("every input has a gradient");
         self.values.push(grad.into_data().try_into_vec().unwrap());
         self
     }
 }
 
-/// The output and the gradients that `inputs` asks for.
-pub fn with_grads<const D: usize>(y: Tensor<D>, inputs: impl FnOnce(&mut Grads)) -> Vec<Vec<f32>> {
+/// The output and the gradients that `inputs` records.
+pub(crate) fn with_grads<const D: usize>(y: Tensor<D>, inputs: impl FnOnce(&mut Grads)) -> Vec<Vec<f32>> {
     let dims = y.dims();
     let weights = (0..dims.iter().product()).map(|i| (i as f32 * 0.7).sin()).collect();
     let weights = tensor(weights, dims, &y.device());
@@ -38,8 +38,8 @@ pub fn with_grads<const D: usize>(y: Tensor<D>, inputs: impl FnOnce(&mut Grads))
     grads.values
 }
 
-/// Every array near its counterpart, against the largest of its elements or, where sums cancel, against 1.
-pub fn assert_near(ours: &[Vec<f32>], expected: &[Vec<f32>], tolerance: f32) {
+/// Asserts that arrays agree within `tolerance` times their largest element, or times 1 where that is smaller.
+pub(crate) fn assert_near(ours: &[Vec<f32>], expected: &[Vec<f32>], tolerance: f32) {
     assert_eq!(ours.len(), expected.len());
     for (i, (ours, expected)) in ours.iter().zip(expected).enumerate() {
         assert_eq!(ours.len(), expected.len(), "array {i}");

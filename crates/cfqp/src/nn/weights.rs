@@ -1,30 +1,20 @@
-//! The parameters of a network as named arrays, and back.
+//! Conversion between the parameters of a network and named arrays.
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::tensor::{Tensor, TensorData};
 
+use crate::data::NamedArray;
 use crate::{Error, Result};
 
-/// One parameter.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Weight {
-    /// Its path in the network, such as `layers.0.weight`.
-    pub name: String,
-    /// Its shape.
-    pub shape: Vec<usize>,
-    /// Its values, in C order.
-    pub values: Vec<f32>,
-}
-
-/// All parameters of `network`, in its own order.
-pub fn save_weights(network: &impl Module) -> Vec<Weight> {
+/// All parameters of `network`, in the order of its fields.
+pub(crate) fn save_weights(network: &impl Module) -> Vec<NamedArray> {
     let mut visitor = Save { path: Path::default(), weights: Vec::new() };
     network.visit(&mut visitor);
     visitor.weights
 }
 
-/// `network` with the values of `weights`, which must be those of such a network: same names, same shapes.
-pub fn load_weights<M: Module>(network: M, weights: &[Weight]) -> Result<M> {
+/// `network` with the values of `weights`, which must have the names and shapes of its parameters.
+pub(crate) fn load_weights<M: Module>(network: M, weights: &[NamedArray]) -> Result<M> {
     let mut mapper = Load { path: Path::default(), weights: weights.iter(), problem: None };
     let network = network.map(&mut mapper);
     let problem = mapper.problem.or_else(|| {
@@ -57,7 +47,7 @@ impl Path {
 
 struct Save {
     path: Path,
-    weights: Vec<Weight>,
+    weights: Vec<NamedArray>,
 }
 
 impl ModuleVisitor for Save {
@@ -71,13 +61,13 @@ impl ModuleVisitor for Save {
         let data = param.val().into_data();
         let shape = data.shape().to_vec();
         let values = data.try_into_vec::<f32>().expect("parameters are f32");
-        self.weights.push(Weight { name: self.path.name(), shape, values });
+        self.weights.push(NamedArray { name: self.path.name(), shape, values });
     }
 }
 
 struct Load<'a> {
     path: Path,
-    weights: std::slice::Iter<'a, Weight>,
+    weights: std::slice::Iter<'a, NamedArray>,
     problem: Option<String>,
 }
 
@@ -119,7 +109,7 @@ mod tests {
     use burn::tensor::Device;
 
     #[test]
-    fn weights_go_out_and_come_back_and_foreign_ones_are_refused() {
+    fn weights_survive_a_round_trip_and_those_of_another_network_are_refused() {
         let device = Device::flex();
         let mut rng = stream(1, &["weights"]);
         let (a, b) = (Linear::init(3, 2, &mut rng, &device), Linear::init(3, 2, &mut rng, &device));

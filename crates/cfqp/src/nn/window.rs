@@ -1,17 +1,17 @@
-//! A window of k positions that slides over a large grid and stops at the places of a small one.
+//! A window that slides over a large grid; its places form a small grid.
 //!
 //! A series is a grid of height 1.
 
 /// A window that slides over a grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Window {
-    /// Height and width of the grid that it slides over.
+    /// Height and width of the large grid.
     pub large: [usize; 2],
-    /// Height and width of the grid of places where it stops.
+    /// Height and width of the small grid, of its places.
     pub small: [usize; 2],
-    /// Its own height and width.
+    /// Height and width of the window.
     pub kernel: [usize; 2],
-    /// How far it moves along each axis.
+    /// The stride along each axis.
     pub stride: [usize; 2],
 }
 
@@ -20,28 +20,28 @@ impl Window {
     ///
     /// # Panics
     /// If the window is larger than the grid.
-    pub fn new(large: [usize; 2], kernel: [usize; 2], stride: [usize; 2]) -> Self {
+    pub(crate) fn new(large: [usize; 2], kernel: [usize; 2], stride: [usize; 2]) -> Self {
         let small = std::array::from_fn(|axis| (large[axis] - kernel[axis]) / stride[axis] + 1);
         Self { large, small, kernel, stride }
     }
 
-    /// How many positions the large grid has.
-    pub fn positions(&self) -> usize {
+    /// The number of positions of the large grid.
+    pub(crate) fn positions(&self) -> usize {
         self.large[0] * self.large[1]
     }
 
-    /// How many places the window stops at.
-    pub fn places(&self) -> usize {
+    /// The number of places of the window.
+    pub(crate) fn places(&self) -> usize {
         self.small[0] * self.small[1]
     }
 
-    /// How many positions the window covers.
-    pub fn cover(&self) -> usize {
+    /// The number of positions that the window covers.
+    pub(crate) fn cover(&self) -> usize {
         self.kernel[0] * self.kernel[1]
     }
 
     /// The table P: for each place, row by row, the positions that the window covers, row by row.
-    pub fn table(&self) -> Vec<i64> {
+    pub(crate) fn table(&self) -> Vec<i64> {
         let [height, width] = self.kernel;
         let mut table = Vec::with_capacity(self.places() * self.cover());
         for place in 0..self.places() {
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_window_knows_what_it_covers() {
+    fn the_table_lists_the_positions_that_a_window_covers() {
         let series = Window::new([1, 8], [1, 3], [1, 2]);
         assert_eq!((series.positions(), series.places()), (8, 3));
         assert_eq!(series.table(), [0, 1, 2, 2, 3, 4, 4, 5, 6]);

@@ -1,4 +1,4 @@
-//! A heart and its vessels, given fluid: the response of the veins is hidden.
+//! A cardiovascular system that is given fluid; the response of the veins is the hidden class.
 
 use std::array;
 
@@ -11,9 +11,9 @@ use super::{
 };
 use crate::{Result, Rng};
 
-/// Seconds, and samples, before the treatment, and as many after it.
+/// Seconds, and samples, before and after the start of the treatment.
 const SECONDS: usize = 20;
-/// Integration steps a second: pressures are right to 1e-8.
+/// Integration steps per second: pressures are accurate to 1e-8.
 const STEPS: usize = 8;
 const CLASSES: usize = 2;
 
@@ -44,39 +44,39 @@ type State = [f64; 4];
 /// ```
 ///
 /// Start: p_a ~ U(0.75, 0.85), p_v ~ U(0.3, 0.7), S ~ U(0.15, 0.25), sv ~ U(0.9, 1). z ~ Bernoulli(1/2),
-/// T ~ U(0.4, 1). Additive noise: N(0, sigma^2) on every point. Non-additive: noise(t) is N(0, sigma^2), drawn
-/// anew every second. The noise of an outcome is the same under every treatment, unless `rho` says otherwise of t'.
+/// T ~ U(0.4, 1). Additive noise: N(0, sigma^2) on every point. Non-additive: noise(t) is N(0, sigma^2),
+/// independent every second. The noise of an outcome is the same under every treatment unless `rho` is below 1.
 ///
 /// # Shapes
 /// x `[2, 20]` (p_a = P_a/100 and p_v = P_v/10 at 1, 2, ..., 20 s), t `[1]`, y `[2, 20]` (at 21, 22, ..., 40 s).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Cardio {
-    /// How the noise enters.
+    /// How noise enters the outcome.
     pub noise: Noise,
-    /// Standard deviation of the noise; 0.01 where none is given.
+    /// The standard deviation of the noise; 0.01 by default.
     pub sigma: Option<f32>,
-    /// Correlation of the noise in the two worlds; 1, the same noise, where none is given.
+    /// The correlation of the noise under t and t'; 1 by default, the same noise.
     pub rho: Option<f32>,
-    /// The venous compliance C_v is U(10, 110) per unit and not seen, instead of 111.
+    /// Draws the venous compliance C_v from U(10, 110) per unit, unobserved, instead of 111.
     pub hidden_compliance: bool,
-    /// All units are of class 0: there is no class to find.
+    /// Puts all units in class 0: there are no hidden classes.
     pub single_class: bool,
 }
 
 impl Cardio {
-    /// Standard deviation of the noise, given or not.
+    /// The standard deviation of the noise, given or default.
     pub fn sigma(&self) -> f32 {
         self.sigma.unwrap_or(0.01)
     }
 
-    /// Whether the settings can be used.
+    /// Validates the settings.
     pub fn check(&self) -> Result<()> {
         check_rho(self.rho)?;
         check_sigma(self.sigma())
     }
 
-    /// `n` units. Unit `i` depends on the settings, `seed` and `i` alone.
+    /// Simulates `n` units. Unit `i` depends on the settings, `seed` and `i` only.
     pub fn simulate(&self, n: usize, seed: u64) -> Result<Simulated> {
         self.check()?;
         simulate(n, &[2, SECONDS], &[2, SECONDS], |i| self.draw(&mut unit_stream(seed, "cardio", i)))
@@ -94,16 +94,16 @@ impl Cardio {
         let z = draw_class(rng, CLASSES, self.single_class);
         let t = uniform(rng, 0.4, 1.0) as f32;
         let t_new = uniform(rng, 0.4, 1.0) as f32;
-        let (seen, within) = match self.noise {
+        let (point_sigma, flow_sigma) = match self.noise {
             Noise::Additive => (self.sigma(), 0.0),
             Noise::NonAdditive => (0.0, self.sigma()),
         };
-        let x_noise = point_noise(seen, rng);
-        let y_noise = point_noise(seen, rng);
-        let flow = flow_noise(within, rng);
+        let x_noise = point_noise(point_sigma, rng);
+        let y_noise = point_noise(point_sigma, rng);
+        let flow = flow_noise(flow_sigma, rng);
         let other = (
-            other_noise(&y_noise, self.rho, || point_noise(seen, rng)),
-            other_noise(&flow, self.rho, || flow_noise(within, rng)),
+            other_noise(&y_noise, self.rho, || point_noise(point_sigma, rng)),
+            other_noise(&flow, self.rho, || flow_noise(flow_sigma, rng)),
         );
 
         let before = trajectory(start, c_v, |_, _| [0.0; 2]);
@@ -118,7 +118,7 @@ impl Cardio {
     }
 }
 
-/// What a patient's outcome needs beside the treatment.
+/// The hidden variables of a patient.
 #[derive(Debug)]
 struct Patient {
     z: usize,
@@ -127,7 +127,7 @@ struct Patient {
     response: f64,
     /// The state at 20 s.
     treated_from: State,
-    /// noise(t), one a second.
+    /// noise(t), one value per second.
     flow_noise: Vec<f64>,
     y_noise: Vec<f64>,
 }
@@ -149,14 +149,14 @@ impl Unit for Patient {
     }
 }
 
-/// How strongly a patient responds, by arterial pressure at the start.
+/// The strength of a patient's response, by the arterial pressure at the start.
 fn response(p_a: f64) -> f64 {
     let u = 0.5 + (p_a - 0.75) / 0.1;
     0.02 * ((5.0 * u - 0.2).cos() * (5.0 - u).powi(2)).powi(2)
 }
 
-/// The states 1, 2, ..., 20 s after `state`. `fluid(second, since)` is the fluid given and what of it reaches
-/// the veins, `since` seconds after `state`. It may jump at whole seconds: integration starts anew at each.
+/// The states 1, 2, ..., 20 s after `state`. `fluid(second, since)` is the fluid given and the fluid that reaches the
+/// veins, `since` seconds after `state`. It may jump at whole seconds: each second is integrated separately.
 fn trajectory(mut state: State, c_v: f64, fluid: impl Fn(usize, f64) -> [f64; 2]) -> [State; SECONDS] {
     array::from_fn(|second| {
         let slope = |since: f64, state: &State| derivative(state, c_v, fluid(second, since));
@@ -165,7 +165,7 @@ fn trajectory(mut state: State, c_v: f64, fluid: impl Fn(usize, f64) -> [f64; 2]
     })
 }
 
-/// d(state)/dt with `given` fluid a second, of which `venous` (class and noise included) reaches the veins.
+/// d(state)/dt with `given` fluid per second, of which `venous` (including class and noise) reaches the veins.
 fn derivative(&[p_a, p_v, s, sv]: &State, c_v: f64, [given, venous]: [f64; 2]) -> State {
     let (arterial, vein, stroke) = (100.0 * p_a, 10.0 * p_v, 100.0 * sv);
     let resistance = s * (R_MAX - R_MIN) + R_MIN;
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn trajectories_are_the_golden_ones() {
+    fn trajectories_agree_with_scipy() {
         for set in golden_sets() {
             let (patient, before) = patient(&set);
             let after = patient.treated(set["T"].as_f64().unwrap());
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn slopes_are_the_golden_ones() {
+    fn derivatives_agree_with_the_reference() {
         for set in golden_sets() {
             let peak = 5.0 * set["A"].as_f64().unwrap();
             let factor = 1.0 + 2.0 * set["Z"].as_f64().unwrap();
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn flow_noise_changes_the_outcome_and_only_the_outcome() {
+    fn flow_noise_changes_the_outcome_only() {
         let with = |sigma| Cardio { noise: Noise::NonAdditive, sigma: Some(sigma), ..Default::default() };
         let (quiet, loud) = (with(0.0).simulate(20, 5).unwrap(), with(0.5).simulate(20, 5).unwrap());
         assert_eq!(quiet.data.x(), loud.data.x());

@@ -1,4 +1,4 @@
-//! Digits that are coloured by a hidden class and turned by the treatment.
+//! Digits coloured by the hidden class and rotated by the treatment.
 
 use rand::seq::SliceRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
@@ -7,66 +7,67 @@ use serde::{Deserialize, Serialize};
 use super::glyphs::{SIDE, draw_digit};
 use super::image::{Interpolation, blur, rotate};
 use super::{
-    Draw, Noise, Simulated, Unit, check_rho, check_sigma, draw_class, mixed, normal, simulate, uniform,
+    Draw, Noise, Simulated, Unit, check_rho, check_sigma, correlated, draw_class, normal, simulate, uniform,
     unit_stream,
 };
-use crate::{Error, Mnist, Result, Rng, stream};
+use crate::data::Mnist;
+use crate::{Error, Result, Rng, stream};
 
 /// Blue, purple, red, teal, green, olive.
 const COLOURS: [[f32; 3]; 6] =
     [[0.0, 0.0, 1.0], [0.5, 0.0, 0.5], [1.0, 0.0, 0.0], [0.0, 0.5, 0.5], [0.0, 1.0, 0.0], [0.5, 0.5, 0.0]];
 
-/// Coloured digits: the class is the colour, the treatment turns.
+/// Coloured digits: the class is the colour, the treatment a rotation.
 ///
 /// ```text
 /// T = U(0, 30) + 5 sigmoid((mean pixel - 33)/11)    degrees; pixels of 0..255
-/// P(z = label mod 6) = (1 - 1/6) class_correlation + 1/6, the rest even
+/// P(z = label mod 6) = (1 - 1/6) class_correlation + 1/6, the other classes equally likely
 /// y = rotate(colour_z x, T)
 /// ```
 ///
 /// Additive noise: N(0, sigma^2) on every pixel and channel of y; x has none. Non-additive: a 5 x 5 Gaussian
-/// blur before the rotation, its standard deviation U(0.1, 1) per unit. The noise of an outcome is the same
-/// under every treatment, unless `rho` says otherwise of t'.
+/// blur before the rotation, with a standard deviation of U(0.1, 1) per unit. The noise of an outcome is the same
+/// under every treatment unless `rho` is below 1.
 ///
 /// # Shapes
 /// x `[1, 28, 28]` in [0, 1], t `[1]`, y `[3, 28, 28]` (red, green, blue).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Digits {
-    /// How the noise enters.
+    /// How noise enters the outcome.
     pub noise: Noise,
-    /// Standard deviation of additive noise; 0.01 where none is given.
+    /// The standard deviation of additive noise; 0.01 by default.
     pub sigma: Option<f32>,
-    /// Correlation of the additive noise in the two worlds; 1, the same noise, where none is given.
+    /// The correlation of the additive noise under t and t'; 1 by default, the same noise.
     pub rho: Option<f32>,
-    /// How far the label decides the class, from 0 (not at all) to 1 (it does).
+    /// How far the label determines the class, from 0 (not at all) to 1 (completely).
     pub class_correlation: f32,
-    /// All units are of class 0: there is nothing hidden to find.
+    /// Puts all units in class 0: there are no hidden classes.
     pub single_class: bool,
-    /// How digits are turned: bilinear, so that the outcome is continuous in the treatment, or nearest, as the
-    /// published data are.
+    /// The interpolation of rotations: bilinear, so that the outcome is continuous in the treatment, or nearest, as in the
+    /// published data.
     pub interpolation: Interpolation,
 }
 
-/// Where digits come from.
+/// The source of digits.
 #[derive(Clone, Copy, Debug)]
 pub enum DigitSource<'a> {
-    /// Drawn by strokes with random slant, width, scale and offset.
+    /// Drawn from strokes with random slant, width, scale and offset.
     Drawn,
-    /// From MNIST, each image once, in an order drawn from the seed.
+    /// From MNIST, each image at most once, in an order drawn from the seed.
     Mnist(&'a Mnist),
 }
 
 impl Digits {
-    /// Standard deviation of additive noise, given or not.
+    /// The standard deviation of additive noise, given or default.
     pub fn sigma(&self) -> f32 {
         self.sigma.unwrap_or(0.01)
     }
 
-    /// Whether the settings can be used.
+    /// Validates the settings.
     pub fn check(&self) -> Result<()> {
         if !(0.0..=1.0).contains(&self.class_correlation) {
-            let problem = format!("{} is not a strength", self.class_correlation);
+            let problem = format!("{} is not between 0 and 1", self.class_correlation);
             return Err(Error::config("class_correlation", problem, "give a number from 0 to 1"));
         }
         if self.single_class && self.class_correlation > 0.0 {
@@ -74,28 +75,30 @@ impl Digits {
             return Err(Error::config("class_correlation", problem, "leave out this or `single_class`"));
         }
         if self.noise == Noise::NonAdditive && self.sigma.is_some() {
-            let problem = "non-additive digits are blurred by U(0.1, 1) pixels, whatever sigma is";
-            return Err(Error::config("sigma", problem, "leave sigma out, or take additive noise"));
+            let problem = "non-additive digits are blurred by U(0.1, 1) pixels: sigma has no effect";
+            return Err(Error::config("sigma", problem, "leave sigma out, or use additive noise"));
         }
         if self.noise == Noise::NonAdditive && self.rho.is_some() {
-            let problem = "a digit has one blur, the same in both worlds";
-            return Err(Error::config("rho", problem, "leave rho out, or take additive noise"));
+            let problem = "a digit has one blur, the same under every treatment";
+            return Err(Error::config("rho", problem, "leave rho out, or use additive noise"));
         }
         check_rho(self.rho)?;
         check_sigma(self.sigma())
     }
 
-    /// `n` units. Unit `i` depends on the settings, the source, `seed` and `i` alone. From MNIST at most as many
-    /// as it has images.
+    /// Simulates `n` units, at most as many as MNIST has images. Unit `i` depends on the settings, the source, `seed` and
+    /// `i` only.
     pub fn simulate(&self, source: DigitSource<'_>, n: usize, seed: u64) -> Result<Simulated> {
         self.check()?;
         let order = match source {
             DigitSource::Drawn => Vec::new(),
-            DigitSource::Mnist(mnist) => order(mnist, n, seed)?,
+            DigitSource::Mnist(mnist) => image_order(mnist, n, seed)?,
         };
         simulate(n, &[1, SIDE, SIDE], &[3, SIDE, SIDE], |i| {
             let (pixels, label) = match source {
-                DigitSource::Drawn => drawn(&mut stream(seed, &["digits", &i.to_string(), "image"])),
+                DigitSource::Drawn => {
+                    draw_random_digit(&mut stream(seed, &["digits", &i.to_string(), "image"]))
+                }
                 DigitSource::Mnist(mnist) => (mnist.image(order[i]).to_vec(), mnist.label(order[i])),
             };
             self.draw(pixels, label, &mut unit_stream(seed, "digits", i))
@@ -104,7 +107,7 @@ impl Digits {
 
     fn draw(&self, pixels: Vec<u8>, label: usize, rng: &mut Rng) -> Draw<Digit> {
         let z = self.draw_colour(label, rng);
-        let offset = turn_offset(&pixels);
+        let offset = rotation_offset(&pixels);
         let t = (offset + uniform(rng, 0.0, 30.0)) as f32;
         let t_new = (offset + uniform(rng, 0.0, 30.0)) as f32;
         let sd = uniform(rng, 0.1, 1.0);
@@ -119,13 +122,13 @@ impl Digits {
             blur,
             sigma,
             noise: rng.clone(),
-            apart: None,
+            fresh: None,
             interpolation: self.interpolation,
         };
         let other = self.rho.filter(|&rho| rho < 1.0).map(|rho| {
-            let apart = Rng::seed_from_u64(rng.random());
+            let fresh = Rng::seed_from_u64(rng.random());
             Digit {
-                apart: Some((rho, apart)),
+                fresh: Some((rho, fresh)),
                 pixels: unit.pixels.clone(),
                 noise: unit.noise.clone(),
                 ..unit
@@ -134,7 +137,7 @@ impl Digits {
         Draw { x, z, t, t_new, unit, other }
     }
 
-    /// The label's colour with probability `class_correlation`, else any.
+    /// The colour of the label with probability `class_correlation`, else a random one.
     fn draw_colour(&self, label: usize, rng: &mut Rng) -> usize {
         let z = draw_class(rng, COLOURS.len(), self.single_class);
         let by_label = rng.random::<f64>() < f64::from(self.class_correlation);
@@ -142,17 +145,17 @@ impl Digits {
     }
 }
 
-/// What a digit's outcome needs beside the treatment.
+/// The hidden variables of a digit.
 #[derive(Debug)]
 struct Digit {
     z: usize,
     pixels: Vec<u8>,
     blur: Option<f64>,
     sigma: f32,
-    /// Where the additive noise starts: drawn again for each outcome, as it is thrice the size of the image.
+    /// The generator of the additive noise, which is drawn for each outcome: it is three times the size of the image.
     noise: Rng,
-    /// Where the noise that is drawn apart starts, and how much of it is the same.
-    apart: Option<(f32, Rng)>,
+    /// The correlation and the generator of independent noise, where the noise differs.
+    fresh: Option<(f32, Rng)>,
     interpolation: Interpolation,
 }
 
@@ -162,17 +165,17 @@ impl Unit for Digit {
         if let Some(sd) = self.blur {
             image = blur(&image, SIDE, sd);
         }
-        // A colour only scales the channels: one rotation serves the three.
-        let turned = rotate(&image, SIDE, f64::from(t), self.interpolation);
+        // a colour only scales the channels: one rotation serves all three
+        let rotated = rotate(&image, SIDE, f64::from(t), self.interpolation);
         let mut y: Vec<f32> =
-            COLOURS[self.z].iter().flat_map(|c| turned.iter().map(move |p| c * p)).collect();
+            COLOURS[self.z].iter().flat_map(|c| rotated.iter().map(move |p| c * p)).collect();
         if self.sigma > 0.0 {
             let mut noise = self.noise.clone();
-            let mut apart = self.apart.clone();
+            let mut fresh = self.fresh.clone();
             for y in &mut y {
                 let mut e = normal(&mut noise, self.sigma);
-                if let Some((rho, fresh)) = &mut apart {
-                    e = mixed(e, normal(fresh, self.sigma), *rho);
+                if let Some((rho, fresh)) = &mut fresh {
+                    e = correlated(e, normal(fresh, self.sigma), *rho);
                 }
                 *y += e as f32;
             }
@@ -181,11 +184,11 @@ impl Unit for Digit {
     }
 }
 
-/// Which image each unit gets: all of them shuffled, so that unit `i` gets the same one whatever `n` is.
-fn order(mnist: &Mnist, n: usize, seed: u64) -> Result<Vec<usize>> {
+/// The image of each unit: all images are shuffled, so that unit `i` gets the same one for any `n`.
+fn image_order(mnist: &Mnist, n: usize, seed: u64) -> Result<Vec<usize>> {
     if n > mnist.len() {
-        let problem = format!("{n} units asked for, but there are {} images", mnist.len());
-        return Err(Error::config("n", problem, "ask for fewer, or use drawn digits"));
+        let problem = format!("{n} units requested, but there are {} images", mnist.len());
+        return Err(Error::config("n", problem, "request fewer, or use drawn digits"));
     }
     let mut order: Vec<usize> = (0..mnist.len()).collect();
     order.shuffle(&mut stream(seed, &["digits", "order"]));
@@ -193,7 +196,7 @@ fn order(mnist: &Mnist, n: usize, seed: u64) -> Result<Vec<usize>> {
 }
 
 /// A drawn digit and its label.
-fn drawn(rng: &mut Rng) -> (Vec<u8>, usize) {
+fn draw_random_digit(rng: &mut Rng) -> (Vec<u8>, usize) {
     let label = rng.random_range(0..10);
     (draw_digit(label, rng), label)
 }
@@ -203,8 +206,8 @@ fn grey(pixels: &[u8]) -> Vec<f32> {
     pixels.iter().map(|&pixel| f32::from(pixel) / 255.0).collect()
 }
 
-/// 5 sigmoid((mean pixel - 33)/11): bold digits are turned further.
-fn turn_offset(pixels: &[u8]) -> f64 {
+/// 5 sigmoid((mean pixel - 33)/11): bold digits are rotated further.
+fn rotation_offset(pixels: &[u8]) -> f64 {
     let mean = pixels.iter().map(|&pixel| f64::from(pixel)).sum::<f64>() / pixels.len() as f64;
     5.0 / (1.0 + (-(mean - 33.0) / 11.0).exp())
 }
@@ -215,7 +218,7 @@ mod tests {
 
     const N: usize = 3000;
 
-    /// How many of the drawn units have the colour of their label.
+    /// The share of units with the colour of their label.
     fn agreement(class_correlation: f32) -> f64 {
         let config = Digits { class_correlation, ..Default::default() };
         let agrees = |i: &usize| {
@@ -227,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn the_label_decides_the_class_as_far_as_it_is_told_to() {
+    fn the_label_determines_the_class_as_far_as_the_correlation_says() {
         for rho in [0.0, 0.5, 1.0] {
             let expected = (1.0 - 1.0 / 6.0) * f64::from(rho) + 1.0 / 6.0;
             let seen = agreement(rho);
@@ -236,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outcome_at_no_turn_is_the_coloured_digit() {
+    fn an_outcome_without_rotation_is_the_coloured_digit() {
         let config = Digits { sigma: Some(0.0), ..Default::default() };
         let simulated = config.simulate(DigitSource::Drawn, 30, 2).unwrap();
         for (i, &z) in simulated.truth.z.iter().enumerate() {
@@ -249,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_blur_keeps_the_ink() {
+    fn a_blur_preserves_the_sum_of_pixels() {
         let config = Digits { noise: Noise::NonAdditive, single_class: true, ..Default::default() };
         let simulated = config.simulate(DigitSource::Drawn, 20, 2).unwrap();
         for i in 0..20 {
@@ -260,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_that_do_nothing_are_refused() {
+    fn settings_without_effect_are_refused() {
         let blurred = Digits { noise: Noise::NonAdditive, sigma: Some(0.05), ..Default::default() };
         assert!(blurred.check().unwrap_err().to_string().starts_with("sigma: "));
         let correlated = Digits { class_correlation: 1.5, ..Default::default() };
@@ -270,12 +273,12 @@ mod tests {
     }
 
     #[test]
-    fn real_digits_are_used_once_each() {
+    fn mnist_images_are_used_once_each() {
         let Some(folder) = std::env::var_os("CFQP_MNIST") else {
             eprintln!("skipped: set CFQP_MNIST to a folder with the files of MNIST");
             return;
         };
-        let mnist = Mnist::load(folder.as_ref(), crate::MnistPart::Train).unwrap();
+        let mnist = Mnist::load(folder.as_ref(), crate::data::MnistSplit::Train).unwrap();
         assert_eq!(mnist.len(), 60_000);
         let simulated = Digits::default().simulate(DigitSource::Mnist(&mnist), 500, 1).unwrap();
         let mut rows: Vec<_> = (0..500).map(|i| simulated.data.x().row(i)).collect();

@@ -1,4 +1,4 @@
-//! Digits drawn by strokes, for use without any download.
+//! Digits drawn from strokes, for use without downloads.
 
 use super::uniform;
 use crate::Rng;
@@ -9,11 +9,11 @@ pub(super) const SIDE: usize = 28;
 /// A point of a glyph: x to the right, y downwards, the glyph one high and centred on the origin.
 type Point = (f64, f64);
 
-/// Part of a glyph.
+/// One stroke of a glyph.
 enum Stroke {
-    /// Straight pieces through these points.
+    /// Line segments through these points.
     Line(&'static [Point]),
-    /// Part of an ellipse; degrees run clockwise from the right.
+    /// An arc of an ellipse; degrees run clockwise from the right.
     Arc { centre: Point, radii: Point, degrees: (f64, f64) },
 }
 
@@ -51,11 +51,11 @@ const GLYPHS: [&[Stroke]; 10] = [
     ],
 ];
 
-/// How one digit differs from another of the same label.
-struct Hand {
-    /// Sideways shift per height.
+/// The random style of one digit.
+struct Handwriting {
+    /// The horizontal shift per height.
     slant: f64,
-    /// How far the middle bows sideways.
+    /// The horizontal bow of the middle.
     bow: f64,
     /// Size in pixels, across and down.
     scale: Point,
@@ -65,7 +65,7 @@ struct Hand {
     half_width: f64,
 }
 
-impl Hand {
+impl Handwriting {
     fn draw(rng: &mut Rng) -> Self {
         let height = uniform(rng, 16.0, 20.0);
         let middle = (SIDE as f64 - 1.0) / 2.0;
@@ -78,19 +78,19 @@ impl Hand {
         }
     }
 
-    /// Where a point of the glyph falls on the image, in pixels.
+    /// The position of a point of the glyph on the image, in pixels.
     fn place(&self, (x, y): Point) -> Point {
         let x = x - self.slant * y + self.bow * (0.25 - y * y);
         (self.offset.0 + self.scale.0 * x, self.offset.1 + self.scale.1 * y)
     }
 }
 
-/// A digit `label`, drawn by a random hand, in 0..=255.
+/// The digit `label` in a random handwriting, with pixels in 0..=255.
 ///
 /// # Shapes
 /// `[28, 28]`.
 pub(super) fn draw_digit(label: usize, rng: &mut Rng) -> Vec<u8> {
-    let hand = Hand::draw(rng);
+    let hand = Handwriting::draw(rng);
     let strokes: Vec<Vec<Point>> = GLYPHS[label].iter().map(|stroke| placed(stroke, &hand)).collect();
     let shade = |i: usize| {
         let at = ((i % SIDE) as f64, (i / SIDE) as f64);
@@ -102,10 +102,10 @@ pub(super) fn draw_digit(label: usize, rng: &mut Rng) -> Vec<u8> {
     (0..SIDE * SIDE).map(shade).collect()
 }
 
-/// The stroke as straight pieces on the image.
-fn placed(stroke: &Stroke, hand: &Hand) -> Vec<Point> {
+/// The stroke as line segments on the image.
+fn placed(stroke: &Stroke, hand: &Handwriting) -> Vec<Point> {
     match stroke {
-        // Cut up as well, so that the hand bows it.
+        // divided into shorter segments, so that they can bow
         Line(points) => {
             let cut = |ends: &[Point]| -> Vec<Point> {
                 let ((ax, ay), (bx, by)) = (ends[0], ends[1]);
@@ -127,7 +127,7 @@ fn placed(stroke: &Stroke, hand: &Hand) -> Vec<Point> {
     }
 }
 
-/// The square of the distance from `at` to the straight piece between `a` and `b`.
+/// The squared distance from `at` to the segment between `a` and `b`.
 fn square_distance(at: Point, a: Point, b: Point) -> f64 {
     let (along, off) = ((b.0 - a.0, b.1 - a.1), (at.0 - a.0, at.1 - a.1));
     let length = along.0 * along.0 + along.1 * along.1;
@@ -141,7 +141,7 @@ mod tests {
     use crate::stream;
 
     #[test]
-    fn digits_have_the_ink_of_handwriting_and_stay_inside() {
+    fn digits_have_the_mean_pixel_of_mnist_and_stay_inside() {
         let mut rng = stream(1, &["glyphs"]);
         let mut means = Vec::new();
         for i in 0..500 {
@@ -153,7 +153,7 @@ mod tests {
             means.push(digit.iter().map(|&pixel| f64::from(pixel)).sum::<f64>() / (SIDE * SIDE) as f64);
         }
         let mean = means.iter().sum::<f64>() / means.len() as f64;
-        // The law of T is centred on 33, the mean of MNIST.
+        // the distribution of T is centred on 33, the mean of MNIST
         assert!((28.0..38.0).contains(&mean), "{mean}");
     }
 }

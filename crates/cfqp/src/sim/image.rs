@@ -2,18 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How a rotated image is read between the pixels.
+/// The interpolation of a rotated image between pixels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Interpolation {
-    /// Weights the four pixels around: the image is continuous in the angle.
+    /// Weights the four nearest pixels: the image is continuous in the angle.
     #[default]
     Bilinear,
-    /// Takes the pixel underneath: the image jumps as the angle grows.
+    /// Takes the nearest pixel: the image jumps as the angle changes.
     Nearest,
 }
 
-/// `image` turned by `degrees` counter-clockwise about its centre; black comes in at the corners.
+/// `image` rotated by `degrees` counter-clockwise about its centre; pixels from outside are black.
 ///
 /// With pixel centres at whole numbers, y downwards and c = (side - 1)/2, the output at (x, y) is read at
 ///
@@ -23,27 +23,30 @@ pub enum Interpolation {
 /// ```
 ///
 /// # Shapes
-/// `[side, side]` to `[side, side]`.
+/// `[side, side]` to `[side, side]`
+///
+/// # Panics
+/// If `image` is not `side` x `side`.
 pub fn rotate(image: &[f32], side: usize, degrees: f64, interpolation: Interpolation) -> Vec<f32> {
     assert_eq!(image.len(), side * side, "the image is not {side} x {side}");
     let (mut sin, mut cos) = degrees.to_radians().sin_cos();
     if interpolation == Interpolation::Nearest {
-        (sin, cos) = (fixed(sin), fixed(cos));
+        (sin, cos) = (fixed_point(sin), fixed_point(cos));
     }
     let c = (side as f64 - 1.0) / 2.0;
     let read = |i: usize| {
         let (dx, dy) = ((i % side) as f64 - c, (i / side) as f64 - c);
         let (x, y) = (c + cos * dx - sin * dy, c + sin * dx + cos * dy);
         match interpolation {
-            Interpolation::Bilinear => between(image, side, x, y),
+            Interpolation::Bilinear => bilinear(image, side, x, y),
             Interpolation::Nearest => pixel(image, side, (x + 0.5).floor(), (y + 0.5).floor()),
         }
     };
     (0..side * side).map(|i| read(i) as f32).collect()
 }
 
-/// To 16 binary places, as in Pillow: it decides what is nearest where two pixels are equally near.
-fn fixed(value: f64) -> f64 {
+/// Rounds to 16 binary places, as Pillow does: it decides between pixels that are equally near.
+fn fixed_point(value: f64) -> f64 {
     (value * 65536.0 + 0.5).floor() / 65536.0
 }
 
@@ -57,8 +60,8 @@ fn pixel(image: &[f32], side: usize, x: f64, y: f64) -> f64 {
     }
 }
 
-/// The image at any (x, y), from the four pixels around.
-fn between(image: &[f32], side: usize, x: f64, y: f64) -> f64 {
+/// The image at any (x, y), interpolated between the four nearest pixels.
+fn bilinear(image: &[f32], side: usize, x: f64, y: f64) -> f64 {
     let (left, top) = (x.floor(), y.floor());
     let (u, v) = (x - left, y - top);
     let above = (1.0 - u) * pixel(image, side, left, top) + u * pixel(image, side, left + 1.0, top);
@@ -67,11 +70,14 @@ fn between(image: &[f32], side: usize, x: f64, y: f64) -> f64 {
     (1.0 - v) * above + v * below
 }
 
-/// `image` under a 5 x 5 Gaussian of standard deviation `sigma` pixels, mirrored at its edges (the edge pixel
-/// itself is not repeated).
+/// `image` blurred by a 5 x 5 Gaussian of standard deviation `sigma` pixels, mirrored at its edges without repeating the
+/// edge pixels.
 ///
 /// # Shapes
-/// `[side, side]` to `[side, side]`, `side` at least 3.
+/// `[side, side]` to `[side, side]`
+///
+/// # Panics
+/// If `image` is not `side` x `side`, or `side` is below 3.
 pub fn blur(image: &[f32], side: usize, sigma: f64) -> Vec<f32> {
     assert!(side >= 3 && image.len() == side * side, "the image is not {side} x {side}");
     let kernel = kernel(sigma);
@@ -88,7 +94,7 @@ fn kernel(sigma: f64) -> [f64; 5] {
     weights.map(|weight| weight / sum)
 }
 
-/// Every pixel becomes the weighted sum of the five at `place(row, column, 0..5)`.
+/// Replaces every pixel by the weighted sum of the five at `place(row, column, 0..5)`.
 fn filter(
     image: &[f64],
     side: usize,
@@ -136,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn bilinear_rotations_are_the_golden_ones() {
+    fn bilinear_rotations_agree_with_torchvision() {
         let golden = golden();
         for case in golden["rotate"].as_array().unwrap() {
             let degrees = case["angle"].as_f64().unwrap();
@@ -147,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn nearest_rotations_are_the_golden_ones() {
+    fn nearest_rotations_agree_with_pillow() {
         let golden = golden();
         for case in golden["rotate"].as_array().unwrap() {
             let degrees = case["angle"].as_f64().unwrap();
@@ -159,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn blurs_are_the_golden_ones() {
+    fn blurs_agree_with_torchvision() {
         let golden = golden();
         for case in golden["blur"].as_array().unwrap() {
             let sigma = case["sigma"].as_f64().unwrap();

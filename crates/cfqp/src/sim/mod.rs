@@ -1,19 +1,19 @@
 //! Simulators: units whose counterfactuals are known.
 //!
-//! A simulator draws, per unit, covariates x, a hidden class z, noise, a treatment t and another one, t', from
-//! the same law given x. Both outcomes come from the same x, z and, unless told otherwise, noise:
+//! A simulator draws, per unit, covariates x, a hidden class z, noise, a treatment t and another treatment t' from the
+//! same distribution given x. Both outcomes have the same x, z and, by default, noise:
 //!
 //! ```text
-//! y = f(x, t, z, e)    y' = f(x, t', z, e'),    e' = rho e + sqrt(1 - rho^2) (as much noise, drawn apart)
+//! y = f(x, t, z, e)    y' = f(x, t', z, e'),    e' = rho e + sqrt(1 - rho^2) (independent noise of the same size)
 //! ```
 //!
-//! What training may see is the [`Dataset`]; the rest is the [`Truth`], kept apart from it.
+//! Methods are fitted to the [`Dataset`]; the [`Truth`] is separate from it, for scoring.
 //!
 //! ```
 //! use cfqp::sim::Oscillator;
 //! let simulated = Oscillator::default().simulate(100, 7)?;
 //! assert_eq!(simulated.data.y().shape(), [2, 20]);
-//! assert_eq!(simulated.outcome(3, simulated.data.t().row(3)), simulated.data.y().row(3));
+//! assert_eq!(simulated.outcome(3, &simulated.data.t().row(3)), *simulated.data.y().row(3));
 //! # Ok::<(), cfqp::Error>(())
 //! ```
 
@@ -35,7 +35,8 @@ use rand_distr::{Distribution as _, StandardNormal};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::{Dataset, Error, Result, Rng, Units, stream};
+use crate::data::{Dataset, Units};
+use crate::{Error, Result, Rng, stream};
 
 pub use cardio::Cardio;
 pub use digits::{DigitSource, Digits};
@@ -43,51 +44,51 @@ pub use ihdp::Ihdp;
 pub use image::{Interpolation, blur, rotate};
 pub use oscillator::Oscillator;
 
-/// How the noise enters the outcome.
+/// How noise enters the outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Noise {
     /// Added to every element.
     #[default]
     Additive,
-    /// Inside the mechanism: a phase, a flow, a blur.
+    /// Inside the mechanism: in a phase, a flow or a blur.
     NonAdditive,
 }
 
-/// What was simulated and cannot be seen: for scoring alone.
+/// The hidden part of simulated units, for scoring only.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Truth {
     /// The hidden class of every unit.
     pub z: Vec<usize>,
-    /// Another treatment t' of every unit, from the law of t given its x.
+    /// A new treatment t' of every unit, from the distribution of t given x.
     pub t_new: Units,
-    /// The outcome every unit would have shown under t'.
+    /// The outcome of every unit under t'.
     pub y_new: Units,
 }
 
-/// Simulated units, what is true of them, and their outcomes under any other treatment.
+/// Simulated units, the truth about them, and their outcomes under any treatment.
 #[derive(Clone, Debug)]
 pub struct Simulated {
-    /// What was seen.
+    /// The observed part.
     pub data: Dataset,
-    /// What was not.
+    /// The hidden part.
     pub truth: Truth,
     world: Arc<dyn World>,
 }
 
 impl Simulated {
-    /// The outcome of `unit` under treatment `t`, everything else being equal: same x, class and noise.
-    /// At the unit's own treatment it is the unit's own outcome, to the last bit.
+    /// The outcome of `unit` under treatment `t`, with the same x, class and noise. Under the factual treatment it equals
+    /// the factual outcome bit by bit.
     ///
     /// # Panics
-    /// Where there is no such unit, or `t` is not one number.
+    /// If there is no such unit, or `t` is not one number.
     pub fn outcome(&self, unit: usize, t: &[f32]) -> Vec<f32> {
         let &[t] = t else { panic!("a simulated treatment is one number, not {}", t.len()) };
         self.world.outcome(unit, t)
     }
 }
 
-/// A unit's hidden variables: whatever its outcome needs beside the treatment.
+/// The hidden variables of a unit: everything that its outcome depends on besides the treatment.
 trait Unit: Debug + Send + Sync {
     fn outcome(&self, t: f32) -> Vec<f32>;
 }
@@ -103,18 +104,18 @@ impl<U: Unit> World for Vec<U> {
     }
 }
 
-/// All that is drawn for one unit.
+/// The variables of one unit.
 struct Draw<U> {
     x: Vec<f32>,
     z: usize,
     t: f32,
     t_new: f32,
     unit: U,
-    /// The unit in the world of `t_new`, where its noise is not the same.
+    /// The unit under `t_new`, where its noise differs.
     other: Option<U>,
 }
 
-/// Draws `n` units in parallel. `draw(i)` must depend on `i` alone, and not on `n` or on other units.
+/// Draws `n` units in parallel. `draw(i)` must depend on `i` only, not on `n` or on other units.
 fn simulate<U: Unit + 'static>(
     n: usize,
     x_shape: &[usize],
@@ -152,7 +153,7 @@ fn simulate<U: Unit + 'static>(
     Ok(Simulated { data, truth: Truth { z, t_new, y_new }, world: Arc::new(world) })
 }
 
-/// The random numbers of unit `i`.
+/// The random stream of unit `i`.
 fn unit_stream(seed: u64, simulator: &str, i: usize) -> Rng {
     stream(seed, &[simulator, &i.to_string()])
 }
@@ -161,27 +162,27 @@ fn uniform(rng: &mut Rng, low: f64, high: f64) -> f64 {
     rng.random_range(low..high)
 }
 
-/// N(0, sd^2).
+/// A draw from N(0, sd^2).
 fn normal(rng: &mut Rng, sd: f32) -> f64 {
     let unit: f64 = StandardNormal.sample(rng);
     f64::from(sd) * unit
 }
 
-/// An even draw from `0..classes`, or 0 where all units are of one class. Uses the same random numbers in both
-/// cases, so that all else stays as it is.
+/// A uniform draw from `0..classes`, or 0 with a single class. Uses the same random numbers in both cases, so that all
+/// other variables are the same.
 fn draw_class(rng: &mut Rng, classes: usize, single_class: bool) -> usize {
     let z = rng.random_range(0..classes);
     if single_class { 0 } else { z }
 }
 
-/// The noise of the other world, none where it is the same; `fresh` draws as much noise apart.
+/// The noise under t', none where it is the same; `fresh` draws independent noise of the same size.
 fn other_noise(noise: &[f64], rho: Option<f32>, fresh: impl FnOnce() -> Vec<f64>) -> Option<Vec<f64>> {
     let rho = rho.filter(|&rho| rho < 1.0)?;
-    Some(noise.iter().zip(fresh()).map(|(&noise, fresh)| mixed(noise, fresh, rho)).collect())
+    Some(noise.iter().zip(fresh()).map(|(&noise, fresh)| correlated(noise, fresh, rho)).collect())
 }
 
-/// As much noise as each, correlated with the first by `rho`.
-fn mixed(noise: f64, fresh: f64, rho: f32) -> f64 {
+/// rho noise + sqrt(1 - rho^2) fresh: noise of the same variance with correlation `rho` to the first.
+fn correlated(noise: f64, fresh: f64, rho: f32) -> f64 {
     let rho = f64::from(rho);
     rho * noise + (1.0 - rho * rho).sqrt() * fresh
 }
@@ -189,7 +190,7 @@ fn mixed(noise: f64, fresh: f64, rho: f32) -> f64 {
 fn check_rho(rho: Option<f32>) -> Result<()> {
     match rho {
         Some(rho) if !(0.0..=1.0).contains(&rho) => {
-            let problem = format!("{rho} is not a share of noise");
+            let problem = format!("{rho} is not a correlation");
             Err(Error::config("rho", problem, "give a number from 0 to 1"))
         }
         _ => Ok(()),

@@ -1,4 +1,4 @@
-//! Ordinary differential equations at a fixed step.
+//! Ordinary differential equations with a fixed step size.
 
 /// The state at `t + span`, from `state` at `t`, by `steps` steps of the classical Runge-Kutta rule:
 ///
@@ -7,7 +7,7 @@
 /// s(t + h) = s + h/6 (k1 + 2 k2 + 2 k3 + k4)
 /// ```
 ///
-/// `f` must be smooth on the whole span: where it jumps, end one span and start another.
+/// `f` must be smooth on the whole span: integrate piecewise where it jumps.
 pub(super) fn rk4<const N: usize>(
     f: impl Fn(f64, &[f64; N]) -> [f64; N],
     t: f64,
@@ -19,9 +19,9 @@ pub(super) fn rk4<const N: usize>(
     for step in 0..steps {
         let now = t + step as f64 * h;
         let k1 = f(now, &state);
-        let k2 = f(now + h / 2.0, &moved(&state, h / 2.0, &k1));
-        let k3 = f(now + h / 2.0, &moved(&state, h / 2.0, &k2));
-        let k4 = f(now + h, &moved(&state, h, &k3));
+        let k2 = f(now + h / 2.0, &advanced(&state, h / 2.0, &k1));
+        let k3 = f(now + h / 2.0, &advanced(&state, h / 2.0, &k2));
+        let k4 = f(now + h, &advanced(&state, h, &k3));
         for i in 0..N {
             state[i] += h / 6.0 * (k1[i] + 2.0 * k2[i] + 2.0 * k3[i] + k4[i]);
         }
@@ -30,7 +30,7 @@ pub(super) fn rk4<const N: usize>(
 }
 
 /// `state + h * slope`.
-fn moved<const N: usize>(state: &[f64; N], h: f64, slope: &[f64; N]) -> [f64; N] {
+fn advanced<const N: usize>(state: &[f64; N], h: f64, slope: &[f64; N]) -> [f64; N] {
     std::array::from_fn(|i| state[i] + h * slope[i])
 }
 

@@ -1,4 +1,4 @@
-//! Two coupled sines, shifted by the treatment in one channel, the other, or both.
+//! Two coupled sines; the treatment shifts one of them, the other, or both.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use crate::{Result, Rng};
 
 /// Steps before the treatment, and as many after it.
 const STEPS: usize = 20;
-/// The treatment is at full strength after so many steps.
+/// The number of steps until the treatment has its full effect.
 const RAMP: f64 = 3.0;
 const CLASSES: usize = 3;
 
@@ -22,43 +22,43 @@ const CLASSES: usize = 3;
 /// effect(s) = T min(s - 20, 3)/3    on channel 0 for z = 0 and 2, on channel 1 for z = 1 and 2
 /// ```
 ///
-/// Additive noise: N(0, sigma^2) on every point. Non-additive: the phase is phi + N(0, sigma^2), drawn anew at
-/// every step. The noise of an outcome is the same under every treatment, unless `rho` says otherwise of t'.
+/// Additive noise: N(0, sigma^2) on every point. Non-additive: the phase is phi + N(0, sigma^2), independent at every
+/// step. The noise of an outcome is the same under every treatment unless `rho` is below 1.
 ///
 /// # Shapes
 /// x `[2, 20]`, t `[1]`, y `[2, 20]`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Oscillator {
-    /// How the noise enters.
+    /// How noise enters the outcome.
     pub noise: Noise,
-    /// Standard deviation of the noise; 0.05 where none is given.
+    /// The standard deviation of the noise; 0.05 by default.
     pub sigma: Option<f32>,
-    /// Correlation of the noise in the two worlds; 1, the same noise, where none is given.
+    /// The correlation of the noise under t and t'; 1 by default, the same noise.
     pub rho: Option<f32>,
-    /// All units are of class 0: there is nothing hidden to find.
+    /// Puts all units in class 0: there are no hidden classes.
     pub single_class: bool,
 }
 
 impl Oscillator {
-    /// Standard deviation of the noise, given or not.
+    /// The standard deviation of the noise, given or default.
     pub fn sigma(&self) -> f32 {
         self.sigma.unwrap_or(0.05)
     }
 
-    /// Whether the settings can be used.
+    /// Validates the settings.
     pub fn check(&self) -> Result<()> {
         check_rho(self.rho)?;
         check_sigma(self.sigma())
     }
 
-    /// `n` units. Unit `i` depends on the settings, `seed` and `i` alone.
+    /// Simulates `n` units. Unit `i` depends on the settings, `seed` and `i` only.
     pub fn simulate(&self, n: usize, seed: u64) -> Result<Simulated> {
         self.check()?;
         simulate(n, &[2, STEPS], &[2, STEPS], |i| self.draw(&mut unit_stream(seed, "oscillator", i)))
     }
 
-    fn draw(&self, rng: &mut Rng) -> Draw<Swing> {
+    fn draw(&self, rng: &mut Rng) -> Draw<OscillatorUnit> {
         let phi = normal(rng, 1.0);
         let z = draw_class(rng, CLASSES, self.single_class);
         let t = uniform(rng, 0.2, 1.0) as f32;
@@ -67,14 +67,14 @@ impl Oscillator {
         let noise = self.noise(rng);
         let other = other_noise(&noise, self.rho, || self.noise(rng));
         let x = self.untreated(phi, 0, &x_noise).iter().map(|&x| x as f32).collect();
-        let swing = |noise: &[f64]| Swing { z, untreated: self.untreated(phi, STEPS, noise) };
-        Draw { x, z, t, t_new, unit: swing(&noise), other: other.as_deref().map(swing) }
+        let unit = |noise: &[f64]| OscillatorUnit { z, untreated: self.untreated(phi, STEPS, noise) };
+        Draw { x, z, t, t_new, unit: unit(&noise), other: other.as_deref().map(unit) }
     }
 
-    /// What is drawn anew at every step: two of them, or one.
+    /// The independent noise of every step: two values or one.
     fn noise(&self, rng: &mut Rng) -> Vec<f64> {
-        let each = if self.noise == Noise::Additive { 2 } else { 1 };
-        (0..each * STEPS).map(|_| normal(rng, self.sigma())).collect()
+        let per_step = if self.noise == Noise::Additive { 2 } else { 1 };
+        (0..per_step * STEPS).map(|_| normal(rng, self.sigma())).collect()
     }
 
     /// The 20 steps from `start` without treatment, noise included, `[2, 20]`.
@@ -93,14 +93,14 @@ impl Oscillator {
     }
 }
 
-/// The class of a unit, and its outcome without treatment: the treatment only adds to it.
+/// The class of a unit and its outcome without treatment, to which the treatment adds.
 #[derive(Debug)]
-struct Swing {
+struct OscillatorUnit {
     z: usize,
     untreated: Vec<f64>,
 }
 
-impl Unit for Swing {
+impl Unit for OscillatorUnit {
     fn outcome(&self, t: f32) -> Vec<f32> {
         let responds = [self.z != 1, self.z != 0];
         let point = |(i, untreated): (usize, &f64)| {

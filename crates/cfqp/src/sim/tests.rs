@@ -1,10 +1,10 @@
-//! What every simulator must keep.
+//! The contract of every simulator.
 
 use super::*;
 
 const N: usize = 300;
 
-/// Every simulator with either noise.
+/// Every simulator with both kinds of noise.
 fn all(n: usize, seed: u64) -> Vec<(&'static str, Simulated)> {
     let mut all = Vec::new();
     for noise in [Noise::Additive, Noise::NonAdditive] {
@@ -18,8 +18,8 @@ fn all(n: usize, seed: u64) -> Vec<(&'static str, Simulated)> {
     all
 }
 
-/// With or without `sigma` of additive noise, all else being equal.
-fn noisy(sigma: f32) -> Vec<Simulated> {
+/// Every simulator with additive noise of `sigma`.
+fn with_noise(sigma: f32) -> Vec<Simulated> {
     let sigma = Some(sigma);
     vec![
         Oscillator { sigma, ..Default::default() }.simulate(N, 4).unwrap(),
@@ -37,12 +37,12 @@ fn mean_square(values: &[f64]) -> f64 {
 }
 
 #[test]
-fn outcomes_are_those_of_the_data_bit_for_bit() {
+fn outcomes_under_recorded_treatments_equal_the_data_bit_for_bit() {
     for (name, simulated) in all(40, 1) {
         let Simulated { data, truth, .. } = &simulated;
         for i in 0..data.len() {
-            assert_eq!(simulated.outcome(i, data.t().row(i)), data.y().row(i), "{name}");
-            assert_eq!(simulated.outcome(i, truth.t_new.row(i)), truth.y_new.row(i), "{name}");
+            assert_eq!(simulated.outcome(i, &data.t().row(i)), *data.y().row(i), "{name}");
+            assert_eq!(simulated.outcome(i, &truth.t_new.row(i)), *truth.y_new.row(i), "{name}");
         }
         assert_ne!(data.t(), &truth.t_new);
         assert_ne!(data.y(), &truth.y_new);
@@ -50,7 +50,7 @@ fn outcomes_are_those_of_the_data_bit_for_bit() {
 }
 
 #[test]
-fn a_unit_depends_on_neither_the_number_of_units_nor_of_threads() {
+fn a_unit_depends_neither_on_the_number_of_units_nor_on_that_of_threads() {
     let run = |n, threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| all(n, 9))
@@ -78,8 +78,8 @@ fn seeds_give_different_units() {
 }
 
 #[test]
-fn additive_noise_has_its_variance_and_is_shared_by_both_worlds() {
-    for (quiet, loud) in noisy(0.0).iter().zip(&noisy(0.05)) {
+fn additive_noise_has_its_variance_and_is_the_same_under_both_treatments() {
+    for (quiet, loud) in with_noise(0.0).iter().zip(&with_noise(0.05)) {
         let (y, y_new) =
             (differences(loud.data.y(), quiet.data.y()), differences(&loud.truth.y_new, &quiet.truth.y_new));
         assert!((mean_square(&y) / 0.0025 - 1.0).abs() < 0.05);
@@ -89,13 +89,13 @@ fn additive_noise_has_its_variance_and_is_shared_by_both_worlds() {
             let x = differences(loud.data.x(), quiet.data.x());
             assert!((mean_square(&x) / 0.0025 - 1.0).abs() < 0.05);
             let product: f64 = x.iter().zip(&y).map(|(x, y)| x * y).sum::<f64>() / x.len() as f64;
-            assert!(product.abs() < 1e-4, "the noise of x is that of y");
+            assert!(product.abs() < 1e-4, "the noise of x and y is correlated");
         }
     }
 }
 
 #[test]
-fn classes_are_even() {
+fn classes_are_equally_likely() {
     for (name, simulated) in all(N, 3) {
         let classes = match name {
             "oscillator" => 3,
@@ -112,7 +112,7 @@ fn classes_are_even() {
 }
 
 #[test]
-fn treatments_keep_their_law() {
+fn treatments_have_their_distribution() {
     for (name, simulated) in all(N, 6) {
         let (low, high) = match name {
             "oscillator" => (0.2, 1.0),
@@ -128,7 +128,7 @@ fn treatments_keep_their_law() {
 }
 
 #[test]
-fn a_single_class_changes_nothing_else() {
+fn a_single_class_leaves_all_other_variables_unchanged() {
     let one = Cardio { single_class: true, ..Default::default() }.simulate(50, 1).unwrap();
     let two = Cardio::default().simulate(50, 1).unwrap();
     assert!(one.truth.z.iter().all(|&z| z == 0));
@@ -144,7 +144,7 @@ fn a_single_class_changes_nothing_else() {
 }
 
 #[test]
-fn settings_are_plain_data() {
+fn settings_are_read_and_validated() {
     let cardio: Cardio =
         serde_json::from_str(r#"{"noise": "non_additive", "hidden_compliance": true}"#).unwrap();
     assert_eq!(cardio.noise, Noise::NonAdditive);
@@ -158,7 +158,7 @@ fn settings_are_plain_data() {
 }
 
 #[test]
-fn noise_drawn_apart_changes_the_other_world_alone() {
+fn rho_changes_only_the_outcome_under_the_new_treatment() {
     let with = |rho| -> Vec<Simulated> {
         vec![
             Oscillator { rho, ..Default::default() }.simulate(N, 4).unwrap(),

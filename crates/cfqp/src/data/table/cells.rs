@@ -1,26 +1,26 @@
-//! The cells of one column, and what they say: a number, a category, nothing.
+//! The cells of one column: numbers, texts, lists or missing values.
 
 use super::lists::Lists;
 
-/// Words that stand for a missing value, whatever their case.
-const MISSING: [&str; 8] = ["", "na", "n/a", "nan", "null", "none", "nil", "."];
+/// Words that stand for a missing value, in upper or lower case.
+const MISSING_WORDS: [&str; 8] = ["", "na", "n/a", "nan", "null", "none", "nil", "."];
 
-/// Part of a column, as its file holds it.
+/// Part of a column, as stored in its file.
 #[derive(Debug)]
 pub(crate) enum Cells<'a> {
     /// Numbers, NaN where missing.
     Numbers(Vec<f64>),
-    /// Texts, or yes and no as `true` and `false`.
+    /// Texts; booleans are `true` and `false`.
     Text(Vec<Option<&'a str>>),
-    /// An array per row.
+    /// One array per row.
     Lists(Lists),
     /// Dates or times of day.
     Dates,
-    /// Something else, of this type.
+    /// An unsupported type, with a description.
     Other(String),
 }
 
-/// One cell of a column that holds one value per row.
+/// One cell of a column with one value per row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Cell<'a> {
     Missing,
@@ -28,31 +28,31 @@ pub(crate) enum Cell<'a> {
     Text(&'a str),
 }
 
-/// Words of this study that stand for a missing value, beside the usual ones.
+/// Recognises missing values: the usual words and those of one table.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Absent {
+pub(crate) struct MissingWords {
     words: Vec<String>,
     numbers: Vec<f64>,
 }
 
-impl Absent {
-    pub fn new(words: &[String]) -> Self {
-        Self { words: words.to_vec(), numbers: words.iter().filter_map(|word| number(word)).collect() }
+impl MissingWords {
+    pub(super) fn new(words: &[String]) -> Self {
+        Self { words: words.to_vec(), numbers: words.iter().filter_map(|word| parse_number(word)).collect() }
     }
 
-    fn text(&self, text: &str) -> bool {
-        MISSING.iter().any(|word| text.eq_ignore_ascii_case(word))
+    fn has_text(&self, text: &str) -> bool {
+        MISSING_WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
             || self.words.iter().any(|word| word == text)
     }
 
-    fn number(&self, value: f64) -> bool {
+    fn has_number(&self, value: f64) -> bool {
         value.is_nan() || self.numbers.contains(&value)
     }
 }
 
 impl<'a> Cells<'a> {
-    /// How many rows.
-    pub fn len(&self) -> Option<usize> {
+    /// The number of rows; `None` for unsupported columns.
+    pub(super) fn len(&self) -> Option<usize> {
         match self {
             Self::Numbers(values) => Some(values.len()),
             Self::Text(values) => Some(values.len()),
@@ -61,16 +61,16 @@ impl<'a> Cells<'a> {
         }
     }
 
-    /// Row `i` of a column of single values.
-    pub fn cell(&self, i: usize, absent: &Absent) -> Cell<'a> {
+    /// Row `i` of a column with one value per row.
+    pub(super) fn cell(&self, i: usize, missing_words: &MissingWords) -> Cell<'a> {
         match self {
-            Self::Numbers(values) if absent.number(values[i]) => Cell::Missing,
+            Self::Numbers(values) if missing_words.has_number(values[i]) => Cell::Missing,
             Self::Numbers(values) => Cell::Number(values[i]),
             Self::Text(values) => match values[i].map(str::trim) {
                 None => Cell::Missing,
-                Some(text) if absent.text(text) => Cell::Missing,
-                Some(text) => match number(text) {
-                    Some(value) if absent.number(value) => Cell::Missing,
+                Some(text) if missing_words.has_text(text) => Cell::Missing,
+                Some(text) => match parse_number(text) {
+                    Some(value) if missing_words.has_number(value) => Cell::Missing,
                     Some(value) => Cell::Number(value),
                     None => Cell::Text(text),
                 },
@@ -79,13 +79,13 @@ impl<'a> Cells<'a> {
         }
     }
 
-    /// Row `i` as the text that names a category or a unit.
-    pub fn label(&self, i: usize, absent: &Absent) -> Option<String> {
+    /// Row `i` as the name of a category or a unit; `None` where it is missing.
+    pub(super) fn label(&self, i: usize, missing_words: &MissingWords) -> Option<String> {
         match self {
             Self::Text(values) => {
-                values[i].map(str::trim).filter(|text| !absent.text(text)).map(str::to_owned)
+                values[i].map(str::trim).filter(|text| !missing_words.has_text(text)).map(str::to_owned)
             }
-            _ => match self.cell(i, absent) {
+            _ => match self.cell(i, missing_words) {
                 Cell::Missing => None,
                 Cell::Number(value) => Some(value.to_string()),
                 Cell::Text(text) => Some(text.to_owned()),
@@ -95,8 +95,8 @@ impl<'a> Cells<'a> {
 }
 
 impl Cell<'_> {
-    /// The number, where it is one; yes counts as 1 and no as 0.
-    pub fn value(self) -> Option<f64> {
+    /// The number, if the cell is one; `true` is 1 and `false` is 0.
+    pub(super) fn value(self) -> Option<f64> {
         match self {
             Self::Number(value) => Some(value),
             Self::Text(text) if text.eq_ignore_ascii_case("true") => Some(1.0),
@@ -106,12 +106,12 @@ impl Cell<'_> {
     }
 }
 
-/// A finite number, as f32 holds it.
-pub(crate) fn number(text: &str) -> Option<f64> {
+/// Parses a number that is finite as f32.
+pub(crate) fn parse_number(text: &str) -> Option<f64> {
     text.trim().parse::<f64>().ok().filter(|value| (*value as f32).is_finite())
 }
 
-/// Whether a text looks like a date or a time of day: 2024-03-01, 1/3/2024, 08:15.
+/// Whether a text looks like a date or a time of day, such as 2024-03-01, 1/3/2024 or 08:15.
 pub(crate) fn is_date(text: &str) -> bool {
     let text = text.trim();
     let dated = ['-', '/', '.'].iter().any(|&mark| {
@@ -134,9 +134,9 @@ pub(crate) fn is_date(text: &str) -> bool {
     dated || clock(text)
 }
 
-/// How to put a date into numbers.
-pub(crate) const DATES: &str =
-    "dates are not numbers: put the days (or minutes) since a fixed moment into a column";
+/// The hint for dates.
+pub(crate) const DATES_HINT: &str =
+    "dates are not numbers: give the days (or minutes) since a fixed time instead";
 
 #[cfg(test)]
 mod tests {
@@ -146,23 +146,23 @@ mod tests {
     fn cells_are_numbers_texts_or_missing() {
         let texts = ["1.5", " -2e3 ", "", "NA", "NaN", "-999", "abc", "true", "inf", "1e300"];
         let cells = Cells::Text(texts.iter().map(|&text| Some(text)).chain([None]).collect());
-        let absent = Absent::new(&["-999".to_owned()]);
-        let seen: Vec<Cell> = (0..11).map(|i| cells.cell(i, &absent)).collect();
-        assert_eq!(seen[..2], [Cell::Number(1.5), Cell::Number(-2000.0)]);
-        assert!(seen[2..6].iter().chain(&seen[10..]).all(|cell| *cell == Cell::Missing));
+        let missing_words = MissingWords::new(&["-999".to_owned()]);
+        let found: Vec<Cell> = (0..11).map(|i| cells.cell(i, &missing_words)).collect();
+        assert_eq!(found[..2], [Cell::Number(1.5), Cell::Number(-2000.0)]);
+        assert!(found[2..6].iter().chain(&found[10..]).all(|cell| *cell == Cell::Missing));
         assert_eq!(
-            seen[6..10].iter().map(|cell| cell.value()).collect::<Vec<_>>(),
+            found[6..10].iter().map(|cell| cell.value()).collect::<Vec<_>>(),
             [None, Some(1.0), None, None]
         );
         let numbers = Cells::Numbers(vec![f64::NAN, -999.0, 3.0]);
         assert_eq!(
-            (0..3).map(|i| numbers.label(i, &absent)).collect::<Vec<_>>(),
+            (0..3).map(|i| numbers.label(i, &missing_words)).collect::<Vec<_>>(),
             [None, None, Some("3".into())]
         );
     }
 
     #[test]
-    fn dates_and_times_are_told_from_numbers_and_names() {
+    fn dates_and_times_are_distinguished_from_numbers_and_names() {
         for date in ["2024-03-01", "2024-03-01T08:15:00Z", "2024-03-01 08:15", "1/3/2024", "01.03.24", "8:15"]
         {
             assert!(is_date(date), "{date}");

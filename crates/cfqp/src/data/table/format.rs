@@ -1,59 +1,62 @@
-//! What kind of file a path names.
+//! File formats of tables and answers.
 
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
-/// Kinds of files that tables and answers are kept in.
+/// The format of a file with a table or answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// Text, a row per line.
+pub enum FileFormat {
+    /// Comma-separated text, one row per line.
     Csv,
     /// Apache Parquet.
     Parquet,
-    /// Apache Arrow IPC, as a file or a stream.
+    /// Apache Arrow IPC, file or stream.
     Arrow,
-    /// A JSON object per line; written, not read.
+    /// One JSON object per line; can be written only.
     JsonLines,
-    /// Arrays of numpy.
+    /// Numpy arrays.
     Npz,
 }
 
-impl Format {
-    /// By the ending of `path`.
-    pub fn of(path: &Path) -> Option<Self> {
+impl FileFormat {
+    /// The format that the extension of `path` stands for.
+    pub fn from_path(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?.to_lowercase();
-        let ends = |endings: &[&str]| endings.iter().any(|ending| name.ends_with(ending));
-        if ends(&[".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz"]) {
+        let ends_in = |extensions: &[&str]| extensions.iter().any(|extension| name.ends_with(extension));
+        if ends_in(&[".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz"]) {
             Some(Self::Csv)
-        } else if ends(&[".parquet", ".pq"]) {
+        } else if ends_in(&[".parquet", ".pq"]) {
             Some(Self::Parquet)
-        } else if ends(&[".arrow", ".arrows", ".feather", ".ipc"]) {
+        } else if ends_in(&[".arrow", ".arrows", ".feather", ".ipc"]) {
             Some(Self::Arrow)
-        } else if ends(&[".jsonl", ".ndjson"]) {
+        } else if ends_in(&[".jsonl", ".ndjson"]) {
             Some(Self::JsonLines)
-        } else if ends(&[".npz"]) {
+        } else if ends_in(&[".npz"]) {
             Some(Self::Npz)
         } else {
             None
         }
     }
 
-    /// What `path` can be written as.
-    pub fn of_output(path: &Path) -> Result<Self> {
-        let hint = "end its name in .parquet, .csv, .arrow, .jsonl or .npz";
+    /// The format in which `path` can be written.
+    ///
+    /// # Errors
+    /// If the extension stands for none.
+    pub fn for_output(path: &Path) -> Result<Self> {
+        let hint = "use the extension .parquet, .csv, .arrow, .jsonl or .npz";
         let gzip = path.extension().is_some_and(|extension| extension == "gz");
-        Self::of(path)
+        Self::from_path(path)
             .filter(|_| !gzip)
-            .ok_or_else(|| Error::file(path, "the ending of its name is of no format that is written", hint))
+            .ok_or_else(|| Error::file(path, "files with this extension cannot be written", hint))
     }
 
-    /// What the existing table `path` is: by its ending, else by its first bytes.
-    pub(crate) fn of_table(path: &Path) -> Result<Self> {
-        let table = |format: &Self| matches!(format, Self::Csv | Self::Parquet | Self::Arrow);
-        if let Some(format) = Self::of(path).filter(table) {
+    /// The format of the existing table `path`, by its extension or else by its first bytes.
+    pub(crate) fn detect_table(path: &Path) -> Result<Self> {
+        let is_table = |format: &Self| matches!(format, Self::Csv | Self::Parquet | Self::Arrow);
+        if let Some(format) = Self::from_path(path).filter(is_table) {
             return Ok(format);
         }
         let mut start = [0; 6];
@@ -64,7 +67,7 @@ impl Format {
             b"ARROW1" => Ok(Self::Arrow),
             _ => {
                 let hint = "give a .csv, .parquet or .arrow file, or arrays as .npz";
-                Err(Error::file(path, "it is no kind of table that is read", hint))
+                Err(Error::file(path, "the file is not in a supported table format", hint))
             }
         }
     }

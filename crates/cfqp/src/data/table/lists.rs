@@ -1,113 +1,49 @@
-//! Columns that hold an array per row: series and images in Parquet and Arrow files.
+//! Columns with one array per row: series and images in Parquet and Arrow files.
 
-use arrow_array::cast::AsArray as _;
-use arrow_array::{Array, ArrayRef};
-use arrow_schema::DataType;
-
-use super::arrow_cells::numbers;
-
-/// An array of numbers per row, all of the same number of axes.
+/// One array of numbers per row.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lists {
-    /// Sides of every row's array, outermost first; none where the row is missing.
+    /// The shape of every row's array, outermost axis first; `None` where the row is missing.
     pub shapes: Vec<Option<Vec<usize>>>,
     /// All numbers, row after row; NaN where missing.
     pub values: Vec<f64>,
-    /// Where every row begins, and the end.
+    /// The first element of every row in `values`, and the end.
     pub starts: Vec<usize>,
 }
 
 impl Lists {
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.shapes.len()
     }
 
-    /// The shape and the numbers of row `i`.
-    pub fn row(&self, i: usize) -> Option<(&[usize], &[f64])> {
+    /// The shape and the numbers of row `i`; `None` where it is missing.
+    pub(super) fn row(&self, i: usize) -> Option<(&[usize], &[f64])> {
         self.shapes[i].as_deref().map(|shape| (shape, &self.values[self.starts[i]..self.starts[i + 1]]))
     }
 
-    /// Row `i` padded with NaN to `shape`; none where it is missing or larger.
-    pub fn padded(&self, i: usize, shape: &[usize]) -> Option<Vec<f64>> {
-        let (own, values) = self.row(i)?;
-        if own == shape {
+    /// Row `i` padded with NaN to `shape`; `None` where it is missing or larger.
+    pub(super) fn padded(&self, i: usize, shape: &[usize]) -> Option<Vec<f64>> {
+        let (row_shape, values) = self.row(i)?;
+        // a flat list may hold the elements of an array with several axes
+        let is_flat = row_shape.len() == 1 && row_shape[0] == shape.iter().product::<usize>();
+        if row_shape == shape || is_flat {
             return Some(values.to_vec());
         }
-        // a flat list may be the elements of an array of several axes
-        if own.len() == 1 && own[0] == shape.iter().product::<usize>() {
-            return Some(values.to_vec());
-        }
-        if own.len() != shape.len() || own.iter().zip(shape).any(|(own, side)| own > side) {
+        if row_shape.len() != shape.len() || row_shape.iter().zip(shape).any(|(side, limit)| side > limit) {
             return None;
         }
-        let mut out = vec![f64::NAN; shape.iter().product()];
-        for (at, &value) in values.iter().enumerate() {
-            let (mut rest, mut to, mut stride) = (at, 0, 1);
-            for (own, side) in own.iter().zip(shape).rev() {
-                to += rest % own * stride;
-                rest /= own;
-                stride *= side;
+        let mut padded = vec![f64::NAN; shape.iter().product()];
+        for (index, &value) in values.iter().enumerate() {
+            let (mut rest, mut to, mut stride) = (index, 0, 1);
+            for (side, padded_side) in row_shape.iter().zip(shape).rev() {
+                to += rest % side * stride;
+                rest /= side;
+                stride *= padded_side;
             }
-            out[to] = value;
+            padded[to] = value;
         }
-        Some(out)
+        Some(padded)
     }
-}
-
-/// The lists of a column; the problem where it holds something else than numbers, or rows that are no box.
-pub(crate) fn lists(array: &ArrayRef) -> Result<Lists, String> {
-    let mut out = Lists { starts: vec![0], ..Lists::default() };
-    for i in 0..array.len() {
-        let shape = match element(array, i) {
-            Some(inner) => {
-                let mut shape = vec![inner.len()];
-                flatten(&inner, &mut shape, 1, &mut out.values)?;
-                Some(shape)
-            }
-            None => None,
-        };
-        out.shapes.push(shape.filter(|shape| !shape.contains(&0)));
-        out.starts.push(out.values.len());
-    }
-    Ok(out)
-}
-
-/// The list of row `i`, if it is not missing.
-fn element(array: &ArrayRef, i: usize) -> Option<ArrayRef> {
-    if array.is_null(i) {
-        return None;
-    }
-    match array.data_type() {
-        DataType::List(_) => Some(array.as_list::<i32>().value(i)),
-        DataType::LargeList(_) => Some(array.as_list::<i64>().value(i)),
-        DataType::FixedSizeList(_, _) => Some(array.as_fixed_size_list().value(i)),
-        _ => None,
-    }
-}
-
-pub(crate) fn is_list(kind: &DataType) -> bool {
-    matches!(kind, DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(_, _))
-}
-
-/// Append the numbers of `array`, whose axes from `depth` on are noted in `shape` or must agree with it.
-fn flatten(array: &ArrayRef, shape: &mut Vec<usize>, depth: usize, out: &mut Vec<f64>) -> Result<(), String> {
-    if !is_list(array.data_type()) {
-        let values = numbers(array).ok_or_else(|| format!("its lists hold {}", array.data_type()))?;
-        out.extend(values);
-        return Ok(());
-    }
-    for i in 0..array.len() {
-        let inner = element(array, i).ok_or("a list inside a list is missing")?;
-        match shape.get(depth) {
-            None => shape.push(inner.len()),
-            Some(&side) if side != inner.len() => {
-                return Err(format!("lists of {side} and of {} inside one row", inner.len()));
-            }
-            Some(_) => {}
-        }
-        flatten(&inner, shape, depth + 1, out)?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

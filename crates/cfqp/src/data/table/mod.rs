@@ -1,39 +1,52 @@
-//! Tables on disk: CSV, Parquet and Arrow files whose columns a user describes, as units.
+//! Tables in CSV, Parquet and Arrow files.
 //!
-//! A [`TableSpec`] says what the columns are. [`Table::read`] looks at every column first (`scan`), then turns rows
-//! (`wide`) or samples over time (`long`) into units, and tells what it found ([`Counts`]). The [`Layout`] it comes to
-//! has no patterns left: a model keeps it, and [`Parts`] reads another table by it, part by part.
+//! A [`TableSpec`] describes the columns. [`Table::read`] scans all columns first, then converts rows (one per unit) or
+//! samples over time (one per row) into units, and gives a [`TableSummary`]. The resulting [`Layout`] has no patterns:
+//! a model stores it, and a [`UnitReader`] reads another table by it in batches. [`write_table`] writes tables.
 
 mod arrow_cells;
+mod arrow_lists;
+mod arrow_numbers;
+mod blocks;
 mod cells;
-mod counts;
-mod csv_file;
+mod columns;
+mod contiguous;
+mod csv_reader;
 mod format;
-mod gridded;
+mod grid;
+mod guard;
+mod ids;
 mod layout;
 mod lists;
-mod long;
 mod names;
-mod part;
-mod parts;
+mod output;
 mod problem;
 mod read;
-mod roles;
+mod read_summary;
+mod resolved;
+mod role;
+mod samples;
 mod scan;
-mod sheet;
-mod sorted;
 mod source;
-mod study;
+mod spec;
+mod summary;
 #[cfg(test)]
 mod tests;
+mod unit_batch;
+mod unit_reader;
 mod wide;
+mod write;
 
-pub use counts::{ColumnCount, Counts, Treatment};
-pub use format::Format;
-pub use layout::{Block, Feature, Form, Grid, Layout, Long, TableSpec, TreatedAt};
-pub use part::{Dropped, Ids, Part, Tally};
-pub use parts::Parts;
-pub use read::{Table, columns_of};
-pub use sheet::{Cells as SheetCells, Sheet, write_sheets};
-pub use source::panics_are_errors;
-pub use study::Study;
+pub use format::FileFormat;
+pub use guard::panics_are_errors;
+pub use ids::Ids;
+pub use layout::{Block, Feature, GridRange, Layout, SampleLayout, TableForm, TimeGrid, UnitShapes};
+pub use output::{OutputBatch, OutputColumn};
+pub use read::Table;
+pub use read_summary::{DropReason, DroppedUnits, ReadSummary};
+pub use role::ColumnRole;
+pub use spec::{TableSpec, TreatedAt};
+pub use summary::{ColumnSummary, TableSummary, TreatmentSummary};
+pub use unit_batch::UnitBatch;
+pub use unit_reader::{ReadUnits, UnitReader, read_column_names};
+pub use write::write_table;

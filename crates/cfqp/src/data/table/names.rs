@@ -1,9 +1,9 @@
-//! Names of columns, as a user writes them: plain, as ranges `x0..x19`, with the wildcards `*` and `?`.
+//! Column patterns: plain names, ranges `x0..x19` and the wildcards `*` and `?`.
 
 use super::problem::Problem;
 
-/// The columns of a table that `patterns` name, each once, in the order of the patterns. Wildcards and ranges between
-/// columns leave out what is `taken` by another role; a plain name takes its column in any case.
+/// The columns that match `patterns`, without repetition, in the order of the patterns. Wildcards and ranges between
+/// columns skip those `taken` by another role; a plain name always matches its column.
 pub(crate) fn resolve(
     role: &str,
     patterns: &[String],
@@ -22,8 +22,8 @@ pub(crate) fn resolve(
     Ok(found)
 }
 
-/// The column called `name`.
-pub(crate) fn one(role: &str, name: &str, columns: &[String]) -> Result<String, Problem> {
+/// The column with exactly this name.
+pub(crate) fn resolve_name(role: &str, name: &str, columns: &[String]) -> Result<String, Problem> {
     match columns.iter().find(|column| *column == name) {
         Some(column) => Ok(column.clone()),
         None => Err(unknown(role, name, columns)),
@@ -37,7 +37,7 @@ fn expand(role: &str, pattern: &str, columns: &[String], taken: &[String]) -> Re
     }
     if let Some((first, last)) = pattern.split_once("..") {
         if let Some(names) = numbered(first, last) {
-            return names.iter().map(|name| one(role, name, columns)).collect();
+            return names.iter().map(|name| resolve_name(role, name, columns)).collect();
         }
         let place = |name: &str| {
             let found = columns.iter().position(|column| column == name);
@@ -45,82 +45,66 @@ fn expand(role: &str, pattern: &str, columns: &[String], taken: &[String]) -> Re
         };
         let (first, last) = (place(first)?, place(last)?);
         if first > last {
-            let problem = format!("{role} `{pattern}`: the first column stands behind the last");
+            let problem = format!("{role} `{pattern}`: the first column comes after the last");
             return Err(Problem::new(problem, "give a range from left to right"));
         }
         return Ok(columns[first..=last].iter().filter(free).cloned().collect());
     }
     if pattern.contains(['*', '?']) {
-        let matching = columns.iter().filter(|column| matches(pattern.as_bytes(), column.as_bytes()));
+        let matching = columns.iter().filter(|column| is_match(pattern.as_bytes(), column.as_bytes()));
         let names: Vec<String> = matching.filter(free).cloned().collect();
         if names.is_empty() {
-            let problem = format!("{role} `{pattern}` names no column");
-            return Err(Problem::new(problem, format!("the columns are {}", listed(columns))));
+            let problem = format!("{role} `{pattern}` matches no column");
+            return Err(Problem::new(problem, format!("the columns are {}", list_names(columns))));
         }
         return Ok(names);
     }
     Err(unknown(role, pattern, columns))
 }
 
-/// `x0..x19` as x0, x1, ..., x19, with the first one's leading zeros.
+/// Expands `x0..x19` to x0, x1, ..., x19, with the leading zeros of the first.
 fn numbered(first: &str, last: &str) -> Option<Vec<String>> {
-    const MOST: usize = 100_000;
+    const MAX_COLUMNS: usize = 100_000;
     let split = |name: &'_ str| {
         let digits = name.len() - name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
         let (stem, number) = name.split_at(name.len() - digits);
         Some((stem.to_owned(), number.parse::<usize>().ok()?, number.len()))
     };
     let ((stem, low, width), (other, high, _)) = (split(first)?, split(last)?);
-    let sound = stem == other && low <= high && high - low < MOST;
+    let sound = stem == other && low <= high && high - low < MAX_COLUMNS;
     sound.then(|| (low..=high).map(|number| format!("{stem}{number:0width$}")).collect())
 }
 
 fn unknown(role: &str, name: &str, columns: &[String]) -> Problem {
     let hint = match nearest(name, columns) {
-        Some(near) => format!("did you mean `{near}`? The columns are {}", listed(columns)),
-        None => format!("the columns are {}", listed(columns)),
+        Some(near) => format!("did you mean `{near}`? The columns are {}", list_names(columns)),
+        None => format!("the columns are {}", list_names(columns)),
     };
     Problem::new(format!("{role}: there is no column `{name}`"), hint)
 }
 
-/// The most similar of `columns`, if one is similar.
+/// The column whose name is most similar to `name`, if any is similar enough.
 pub(crate) fn nearest<'a>(name: &str, columns: &'a [String]) -> Option<&'a String> {
-    let near = |column: &&String| distance(&name.to_lowercase(), &column.to_lowercase());
-    let best = columns.iter().min_by_key(near)?;
-    let most = (name.chars().count().max(best.chars().count()) / 3).max(1);
-    (near(&best) <= most).then_some(best)
+    let distance = |column: &&String| strsim::levenshtein(&name.to_lowercase(), &column.to_lowercase());
+    let best = columns.iter().min_by_key(distance)?;
+    let limit = (name.chars().count().max(best.chars().count()) / 3).max(1);
+    (distance(&best) <= limit).then_some(best)
 }
 
-/// Insertions, deletions and exchanges from `a` to `b`.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let exchange = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = exchange.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
-}
-
-/// Some names, for a message.
-pub(crate) fn listed(names: &[String]) -> String {
-    const SHOWN: usize = 12;
-    let shown: Vec<&str> = names.iter().take(SHOWN).map(String::as_str).collect();
+/// Lists the first names, for a message.
+pub(crate) fn list_names(names: &[String]) -> String {
+    const MAX_SHOWN: usize = 12;
+    let shown: Vec<&str> = names.iter().take(MAX_SHOWN).map(String::as_str).collect();
     match names.len() {
-        0..=SHOWN => shown.join(", "),
-        all => format!("{}, ... ({all} in all)", shown.join(", ")),
+        0..=MAX_SHOWN => shown.join(", "),
+        total => format!("{}, ... ({total} in total)", shown.join(", ")),
     }
 }
 
-/// Whether `text` is of the form `pattern`, in which `*` stands for anything and `?` for one byte.
-fn matches(pattern: &[u8], text: &[u8]) -> bool {
+/// Whether `text` matches `pattern`, in which `*` stands for any bytes and `?` for one byte.
+fn is_match(pattern: &[u8], text: &[u8]) -> bool {
     let (mut p, mut t) = (0, 0);
-    // where the last `*` stands, and how much of the text it has taken
+    // the position of the last `*`, and the end of the text that it matched
     let mut star: Option<(usize, usize)> = None;
     while t < text.len() {
         if p < pattern.len() && pattern[p] == b'*' {
@@ -129,10 +113,10 @@ fn matches(pattern: &[u8], text: &[u8]) -> bool {
         } else if p < pattern.len() && (pattern[p] == b'?' || pattern[p] == text[t]) {
             p += 1;
             t += 1;
-        } else if let Some((at, taken)) = star {
-            star = Some((at, taken + 1));
-            p = at + 1;
-            t = taken + 1;
+        } else if let Some((position, end)) = star {
+            star = Some((position, end + 1));
+            p = position + 1;
+            t = end + 1;
         } else {
             return false;
         }
@@ -149,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn names_ranges_and_wildcards_find_their_columns() {
+    fn names_ranges_and_wildcards_match_columns() {
         let columns = strings(&["id", "x0", "x1", "x2", "age", "dose", "bp_1", "bp_2", "a..b"]);
         let taken = strings(&["id", "dose"]);
         let found =
@@ -163,20 +147,26 @@ mod tests {
         assert_eq!(error.problem, "x: there is no column `agee`");
         assert!(error.hint.starts_with("did you mean `age`? The columns are id, x0"));
         assert_eq!(found(&["x0..x5"]).unwrap_err().problem, "x: there is no column `x3`");
-        assert_eq!(found(&["z*"]).unwrap_err().problem, "x `z*` names no column");
-        assert!(found(&["age..x0"]).unwrap_err().problem.contains("behind"));
+        assert_eq!(found(&["z*"]).unwrap_err().problem, "x `z*` matches no column");
+        assert!(found(&["age..x0"]).unwrap_err().problem.contains("comes after"));
         assert_eq!(numbered("s08", "s11").unwrap(), ["s08", "s09", "s10", "s11"]);
     }
 
     #[test]
     fn wildcards_match_as_a_shell_does() {
         for (pattern, text) in [("*", ""), ("a*c", "abbc"), ("a*b*c", "aXbbc"), ("?b", "ab"), ("*b", "bb")] {
-            assert!(matches(pattern.as_bytes(), text.as_bytes()), "{pattern} {text}");
+            assert!(is_match(pattern.as_bytes(), text.as_bytes()), "{pattern} {text}");
         }
         for (pattern, text) in [("a*c", "ab"), ("?", ""), ("a", "ab"), ("*a", "ab")] {
-            assert!(!matches(pattern.as_bytes(), text.as_bytes()), "{pattern} {text}");
+            assert!(!is_match(pattern.as_bytes(), text.as_bytes()), "{pattern} {text}");
         }
-        assert_eq!(distance("kitten", "sitting"), 3);
-        assert_eq!(nearest("zzz", &strings(&["dose", "age"])), None);
+    }
+
+    #[test]
+    fn only_similar_names_are_suggested() {
+        let columns = strings(&["dose", "age"]);
+        assert_eq!(nearest("Dosis", &strings(&["dose"])), None);
+        assert_eq!(nearest("Dos", &columns), Some(&columns[0]));
+        assert_eq!(nearest("zzz", &columns), None);
     }
 }

@@ -1,10 +1,11 @@
-//! What is wrong with a table, before the file is named.
+//! A problem with a table, before the file is known.
 
+use std::fmt::Display;
 use std::path::Path;
 
-use crate::Error;
+use crate::error::Error;
 
-/// A problem and the way out.
+/// A problem and a hint how to fix it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Problem {
     pub problem: String,
@@ -12,12 +13,28 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
-    pub fn new(problem: impl Into<String>, hint: impl Into<String>) -> Self {
+    pub(crate) fn new(problem: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { problem: problem.into(), hint: hint.into() }
     }
 
-    /// As an error of the file `path`.
-    pub fn at(self, path: &Path) -> Error {
+    /// The problem of a cell that should be a number; a long text is cut.
+    pub(crate) fn not_a_number(
+        place: impl Display,
+        column: &str,
+        text: &str,
+        hint: impl Into<String>,
+    ) -> Self {
+        Self::new(format!("{place}, column `{column}`: `{}` is not a number", shorten(text)), hint)
+    }
+
+    /// The error of the file `path` with this problem.
+    pub(crate) fn at(self, path: &Path) -> Error {
         Error::file(path, self.problem, self.hint)
     }
+}
+
+/// The start of a text, for a message.
+pub(crate) fn shorten(text: &str) -> String {
+    const MAX_CHARS: usize = 40;
+    text.chars().take(MAX_CHARS).collect()
 }

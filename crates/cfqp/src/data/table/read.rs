@@ -1,110 +1,117 @@
-//! From a file and its description to units.
+//! Reads a table by its description, or by a known layout.
 
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::cells::Absent;
-use super::counts::Counts;
-use super::layout::{Layout, NEEDED, TableSpec};
-use super::names::{listed, resolve};
-use super::part::{Ids, Part, Tally};
-use super::parts::Parts;
+use super::cells::MissingWords;
+use super::ids::Ids;
+use super::layout::Layout;
+use super::names::{list_names, resolve};
 use super::problem::Problem;
-use super::roles::{features, roles};
-use super::scan::scan;
-use super::source::Source;
-use crate::{Dataset, Result};
+use super::read_summary::ReadSummary;
+use super::resolved::ResolvedColumns;
+use super::scan::scan_columns;
+use super::spec::{REQUIRED_FIELDS, TableSpec};
+use super::summary::TableSummary;
+use super::unit_reader::{ReadUnits, UnitReader, read_column_names};
+use crate::data::Dataset;
+use crate::error::Result;
 
-/// Rows that are turned into units together where all are wanted.
-const WHOLE: usize = 1 << 14;
+/// The number of units per batch when all are read.
+const BATCH_SIZE: usize = 1 << 14;
 
-/// A table as units, with everything that was found on the way.
+/// The units of a table, with its layout and a summary of what was read.
+///
+/// # Examples
+/// ```
+/// use cfqp::data::table::{Table, TableSpec};
+///
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("patients.csv");
+/// std::fs::write(&path, "patient,age,ward,dose,outcome\na,30,north,0.5,1.5\nb,40,south,0.7,2.5\nc,50,north,0.9,\n")?;
+///
+/// let spec = TableSpec {
+///     id: Some("patient".into()),
+///     x: vec!["age".into(), "ward".into()],
+///     t: vec!["dose".into()],
+///     y: vec!["outcome".into()],
+///     ..TableSpec::default()
+/// };
+/// let table = Table::read(&path, &spec)?;
+/// assert_eq!(table.data.x().values(), [30.0, 1.0, 0.0, 40.0, 0.0, 1.0]);
+/// assert_eq!(table.summary.dropped[0].reason.to_string(), "no outcome was observed");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
-    /// What was seen of the units.
+    /// The observations.
     pub data: Dataset,
-    /// What they are called.
+    /// The ids of the units.
     pub ids: Ids,
-    /// What the columns are.
+    /// The columns and their meaning.
     pub layout: Layout,
     /// What was read, kept and dropped.
-    pub counts: Counts,
+    pub summary: TableSummary,
 }
 
 impl Table {
-    /// Read the table `path`, whose columns are what `spec` says.
+    /// Reads the table `path`, whose columns are described by `spec`.
+    ///
+    /// # Errors
+    /// If the description is invalid or does not match the columns, if the file cannot be read or a cell is invalid, if
+    /// ids repeat, or if no unit can be used.
     pub fn read(path: &Path, spec: &TableSpec) -> Result<Self> {
-        let columns = Source::open(path, spec.delimiter, None)?.columns().to_vec();
+        let columns = read_column_names(path, spec.delimiter)?;
         let at = |problem: Problem| problem.at(path);
         if spec.is_empty() {
-            let problem = format!("what are its columns {}?", listed(&columns));
-            return Err(at(Problem::new(problem, NEEDED)));
+            let problem = format!("the columns {} are not described", list_names(&columns));
+            return Err(at(Problem::new(problem, REQUIRED_FIELDS)));
         }
-        spec.check().map_err(at)?;
-        let roles = roles(spec, &columns).map_err(at)?;
-        let absent = Absent::new(&spec.missing);
-        let (seen, _) = scan(path, spec.delimiter, &roles.columns(), &absent)?;
+        spec.check()?;
+        let resolved = ResolvedColumns::new(spec, &columns).map_err(at)?;
+        let missing_words = MissingWords::new(&spec.missing);
+        let scans = scan_columns(path, spec.delimiter, &resolved.with_roles(), &missing_words)?;
         let categorical = resolve("categorical", &spec.categorical, &columns, &[]).map_err(at)?;
-        seen.iter().try_for_each(|seen| seen.check(categorical.contains(&seen.name))).map_err(at)?;
-        let mut tally = Tally::default();
-        let (layout, part) = match &spec.time {
-            None => {
-                let layout = roles.wide(spec, &seen, &categorical).map_err(at)?;
-                let parts = Parts::open(&layout, path, true, WHOLE)?;
-                let part = parts.whole(&mut tally)?;
-                (layout, part)
-            }
-            Some(time) => {
-                let fixed = features(&seen, &roles.x, &categorical);
-                roles.long(spec, time, fixed, path, &absent, &mut tally)?
-            }
+        scans.iter().try_for_each(|scan| scan.check(categorical.contains(&scan.name))).map_err(at)?;
+        let (layout, ReadUnits { batch, summary }) = if spec.time.is_some() {
+            let mut summary = ReadSummary::default();
+            let (layout, batch) = resolved.read_long(spec, &scans, &categorical, path, &mut summary)?;
+            let batch = batch.ok_or_else(|| at(summary.no_units()))?;
+            (layout, ReadUnits { batch, summary })
+        } else {
+            let layout = resolved.wide_layout(spec, &scans, &categorical).map_err(at)?;
+            let units = layout.read(path, true)?;
+            (layout, units)
         };
-        let part = part.ok_or_else(|| at(nothing_left(&tally)))?;
-        unique(&part.ids).map_err(at)?;
-        let counts = Counts::new(&seen, &layout, &part.data, &tally);
-        Ok(Self { data: part.data, ids: part.ids, layout, counts })
+        check_unique(&batch.ids).map_err(at)?;
+        let summary = TableSummary::new(&scans, &layout, &batch.data, &summary);
+        Ok(Self { data: batch.data, ids: batch.ids, layout, summary })
     }
 }
 
-/// A table of which nothing can be used.
-pub(crate) fn nothing_left(tally: &Tally) -> Problem {
-    let why: Vec<String> = tally
-        .dropped()
-        .iter()
-        .map(|d| format!("{} because {} (first: {})", d.units, d.why, d.first))
-        .collect();
-    Problem::new(format!("no unit can be used: {}", why.join("; ")), "mend the table, or name other columns")
-}
-
-/// No two rows are of the same unit.
-fn unique(ids: &Ids) -> Result<(), Problem> {
+/// Checks that no two units have the same id.
+fn check_unique(ids: &Ids) -> Result<(), Problem> {
     if let Ids::Rows(_) = ids {
         return Ok(());
     }
-    let mut seen = HashMap::new();
+    let mut known = HashMap::new();
     for i in 0..ids.len() {
-        if let Some(first) = seen.insert(ids.text(i), i) {
-            let problem = format!("units {} and {} are both called {}", first + 1, i + 1, ids.text(i));
-            let hint = "give every unit a name of its own; for a row per sample, give --time and --series";
+        if let Some(first) = known.insert(ids.text(i), i) {
+            let problem = format!("units {} and {} both have the id {}", first + 1, i + 1, ids.text(i));
+            let hint = "give every unit a different id; for one row per sample, give `time` and `series`";
             return Err(Problem::new(problem, hint));
         }
     }
     Ok(())
 }
 
-/// The names of the columns of the table `path`.
-pub fn columns_of(path: &Path, delimiter: Option<char>) -> Result<Vec<String>> {
-    Ok(Source::open(path, delimiter, None)?.columns().to_vec())
-}
-
 impl Layout {
-    /// All units of another table with these columns, and what was read and dropped.
-    pub fn read(&self, path: &Path, missing_x: bool) -> Result<(Part, Tally)> {
-        let mut tally = Tally::default();
-        let part = Parts::open(self, path, missing_x, WHOLE)?.whole(&mut tally)?;
-        match part {
-            Some(part) => Ok((part, tally)),
-            None => Err(nothing_left(&tally).at(path)),
-        }
+    /// Reads all units of another table with these columns. Unless `allow_missing_x` is set, units with a missing
+    /// covariate are dropped.
+    ///
+    /// # Errors
+    /// If the file cannot be read, lacks a column, has an invalid cell, or has no usable units.
+    pub fn read(&self, path: &Path, allow_missing_x: bool) -> Result<ReadUnits> {
+        UnitReader::open(self, path, allow_missing_x, BATCH_SIZE)?.read_all()
     }
 }

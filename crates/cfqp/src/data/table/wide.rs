@@ -1,107 +1,117 @@
-//! Tables with a row per unit.
+//! Converts the rows of a wide table, one per unit, into units.
 
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::cells::{Absent, Cell, Cells};
-use super::layout::{Block, Feature, Form, Layout};
-use super::part::{Ids, Part, Tally, units};
+use super::cells::{Cells, MissingWords};
+use super::columns::{NumberColumn, scalar_cells};
+use super::ids::Ids;
+use super::layout::{Block, Feature, Layout, TableForm};
 use super::problem::Problem;
-use super::scan::{Role, no_number};
-use super::source::{Chunk, Place, Source};
-use crate::{Dataset, Result};
+use super::read_summary::{DropReason, ReadSummary};
+use super::role::ColumnRole;
+use super::source::{Chunk, Source};
+use super::unit_batch::{UnitBatch, units_with_gaps};
+use crate::data::Dataset;
+use crate::error::Result;
 
-/// Turns rows into units.
-pub(crate) struct Wide<'a> {
+/// Converts rows into units.
+pub(crate) struct WideConverter<'a> {
     pub path: &'a Path,
     pub layout: &'a Layout,
-    pub absent: Absent,
-    /// Whether units may lack covariates.
-    pub missing_x: bool,
+    pub missing_words: &'a MissingWords,
+    /// Whether units may have missing covariates.
+    pub allow_missing_x: bool,
 }
 
-/// Values of some rows, NaN where missing.
-struct Values {
-    each: usize,
+/// One array per row, NaN where missing.
+struct RowValues {
+    /// Elements per row.
+    width: usize,
     values: Vec<f32>,
 }
 
-/// Rows that cannot be used, each with the reason.
-type Unusable = Vec<Option<String>>;
+/// Why each row has to be dropped, if it has to.
+type DropReasons = Vec<Option<DropReason>>;
 
-impl Wide<'_> {
-    /// The next units of `source`, of at most `rows` rows; none at its end.
-    pub fn next(&self, source: &mut Source, rows: usize, tally: &mut Tally) -> Result<Option<Part>> {
+impl WideConverter<'_> {
+    /// The units of the next rows of `source`, at most `rows` rows; `None` at the end.
+    pub(super) fn next(
+        &self,
+        source: &mut Source,
+        rows: usize,
+        summary: &mut ReadSummary,
+    ) -> Result<Option<UnitBatch>> {
         while let Some(chunk) = source.next(rows)? {
-            tally.rows += chunk.rows();
-            if let Some(part) = self.convert(&chunk, tally)? {
-                tally.units += part.data.len();
-                return Ok(Some(part));
+            summary.rows += chunk.rows();
+            if let Some(batch) = self.convert(&chunk, summary)? {
+                summary.units += batch.data.len();
+                return Ok(Some(batch));
             }
         }
         Ok(None)
     }
 
-    fn convert(&self, chunk: &Chunk, tally: &mut Tally) -> Result<Option<Part>> {
-        let Form::Wide { x, y } = &self.layout.form else { return Ok(None) };
-        let mut unusable = vec![None; chunk.rows()];
-        let ids = self.ids(chunk, &mut unusable);
-        let named = |problem: Problem| problem.at(self.path);
+    fn convert(&self, chunk: &Chunk, summary: &mut ReadSummary) -> Result<Option<UnitBatch>> {
+        let TableForm::Wide { x, y } = &self.layout.form else { return Ok(None) };
+        let mut reasons = vec![None; chunk.rows()];
+        let ids = self.ids(chunk, &mut reasons);
+        let in_file = |problem: Problem| problem.at(self.path);
         let t: Vec<Feature> =
             self.layout.t.iter().map(|name| Feature { name: name.clone(), categories: None }).collect();
-        let t = self.features(chunk, &t, Role::T, &mut unusable).map_err(named)?;
-        let x = self.block(chunk, x, Role::X, &mut unusable).map_err(named)?;
-        let y = self.block(chunk, y, Role::Y, &mut unusable).map_err(named)?;
-        for (i, unusable) in unusable.iter_mut().enumerate().filter(|(_, why)| why.is_none()) {
-            *unusable = self.lacking(t.row(i), x.row(i), y.row(i)).map(str::to_owned);
+        let t = self.features(chunk, &t, ColumnRole::Treatment, &mut reasons).map_err(in_file)?;
+        let x = self.block(chunk, x, ColumnRole::Covariate, &mut reasons).map_err(in_file)?;
+        let y = self.block(chunk, y, ColumnRole::Outcome, &mut reasons).map_err(in_file)?;
+        for (i, reason) in reasons.iter_mut().enumerate().filter(|(_, reason)| reason.is_none()) {
+            *reason = self.find_missing(t.row(i), x.row(i), y.row(i));
         }
         let mut kept = Vec::new();
-        for (i, why) in unusable.into_iter().enumerate() {
-            match why {
+        for (i, reason) in reasons.into_iter().enumerate() {
+            match reason {
                 None => kept.push(i),
-                Some(why) => tally.drop(why, || chunk.place(i).to_string()),
+                Some(reason) => summary.count_dropped(reason, || chunk.place(i).to_string()),
             }
         }
         if kept.is_empty() {
             return Ok(None);
         }
-        let (x_shape, y_shape) = self.layout.shapes();
+        let shapes = self.layout.shapes();
         let data = Dataset::new(
-            units("x", x_shape, x.pick(&kept))?,
-            units("t", vec![t.each], t.pick(&kept))?,
-            units("y", y_shape, y.pick(&kept))?,
+            units_with_gaps("x", shapes.x, x.pick(&kept))?,
+            units_with_gaps("t", vec![t.width], t.pick(&kept))?,
+            units_with_gaps("y", shapes.y, y.pick(&kept))?,
         )?;
-        Ok(Some(Part { data, ids: ids.pick(&kept), moments: None }))
+        Ok(Some(UnitBatch { data, ids: ids.pick(&kept), treated_at: None }))
     }
 
-    /// What a unit lacks that it must have; NaN stands for a missing value.
-    fn lacking(&self, t: &[f32], x: &[f32], y: &[f32]) -> Option<&'static str> {
-        let missing = |value: &f32| value.is_nan();
-        if t.iter().any(missing) {
-            Some("the treatment is missing")
-        } else if y.iter().all(missing) {
-            Some("no outcome was seen")
-        } else if !self.missing_x && x.iter().any(missing) {
-            Some("a covariate is missing, and none was when the model was fitted")
+    /// Why a unit with these values has to be dropped; NaN stands for a missing value.
+    fn find_missing(&self, t: &[f32], x: &[f32], y: &[f32]) -> Option<DropReason> {
+        let is_missing = |value: &f32| value.is_nan();
+        if t.iter().any(is_missing) {
+            Some(DropReason::MissingTreatment)
+        } else if y.iter().all(is_missing) {
+            Some(DropReason::MissingOutcome)
+        } else if !self.allow_missing_x && x.iter().any(is_missing) {
+            Some(DropReason::MissingCovariate)
         } else {
             None
         }
     }
 
-    fn ids(&self, chunk: &Chunk, unusable: &mut Unusable) -> Ids {
+    fn ids(&self, chunk: &Chunk, reasons: &mut DropReasons) -> Ids {
         let Some(name) = &self.layout.id else {
             return Ids::Rows((chunk.first..chunk.first + chunk.rows()).collect());
         };
-        let mut lacks = |i: usize| unusable[i] = Some(format!("the id `{name}` is missing"));
+        let mut drop = |i: usize| reasons[i] = Some(DropReason::MissingId { column: name.clone() });
         if let Some(ids) = chunk.integers(name) {
-            (0..ids.len()).filter(|&i| ids[i].is_none()).for_each(lacks);
+            (0..ids.len()).filter(|&i| ids[i].is_none()).for_each(drop);
             return Ids::Numbers(ids.into_iter().map(Option::unwrap_or_default).collect());
         }
         let cells = chunk.cells(name);
         let label = |i: usize| {
-            let label = cells.label(i, &Absent::default());
+            let label = cells.label(i, &MissingWords::default());
             if label.is_none() {
-                lacks(i);
+                drop(i);
             }
             label.unwrap_or_default()
         };
@@ -112,12 +122,12 @@ impl Wide<'_> {
         &self,
         chunk: &Chunk,
         block: &Block,
-        role: Role,
-        unusable: &mut Unusable,
-    ) -> Result<Values, Problem> {
+        role: ColumnRole,
+        reasons: &mut DropReasons,
+    ) -> Result<RowValues, Problem> {
         match block {
-            Block::Features(features) => self.features(chunk, features, role, unusable),
-            Block::Lists { columns, each, .. } => self.lists(chunk, columns, each, unusable),
+            Block::Features(features) => self.features(chunk, features, role, reasons),
+            Block::Lists { columns, column_shape, .. } => lists(chunk, columns, column_shape, reasons),
         }
     }
 
@@ -125,35 +135,23 @@ impl Wide<'_> {
         &self,
         chunk: &Chunk,
         features: &[Feature],
-        role: Role,
-        unusable: &mut Unusable,
-    ) -> Result<Values, Problem> {
-        let each: usize = features.iter().map(Feature::elements).sum();
-        let mut out = Values { each, values: vec![f32::NAN; each * chunk.rows()] };
+        role: ColumnRole,
+        reasons: &mut DropReasons,
+    ) -> Result<RowValues, Problem> {
+        let mut out = RowValues::new(features.iter().map(Feature::elements).sum(), chunk.rows());
         let mut start = 0;
         for feature in features {
-            let cells = single(chunk, &feature.name)?;
-            let column = Column { cells: &cells, name: &feature.name, role, absent: &self.absent };
+            let cells = scalar_cells(chunk, &feature.name)?;
             match &feature.categories {
                 None => {
+                    let missing_words = self.missing_words;
+                    let column = NumberColumn { cells: &cells, name: &feature.name, role, missing_words };
                     for i in 0..chunk.rows() {
-                        out.values[i * each + start] = column.number(i, || chunk.place(i))?;
+                        out.row_mut(i)[start] = column.number(i, || chunk.place(i))?;
                     }
                 }
                 Some(categories) => {
-                    let index: HashMap<&str, usize> =
-                        categories.iter().enumerate().map(|(k, name)| (name.as_str(), k)).collect();
-                    for (i, unusable) in unusable.iter_mut().enumerate() {
-                        let Some(label) = cells.label(i, &self.absent) else { continue };
-                        let own = &mut out.values[i * each + start..][..categories.len()];
-                        match index.get(label.as_str()) {
-                            Some(&k) => {
-                                own.fill(0.0);
-                                own[k] = 1.0;
-                            }
-                            None => *unusable = Some(unseen(&feature.name, &label)),
-                        }
-                    }
+                    self.encode_categories(&cells, &feature.name, categories, start, &mut out, reasons);
                 }
             }
             start += feature.elements();
@@ -161,93 +159,86 @@ impl Wide<'_> {
         Ok(out)
     }
 
-    fn lists(
+    /// Encodes each cell as one 0/1 element per category, from element `start` on.
+    fn encode_categories(
         &self,
-        chunk: &Chunk,
-        columns: &[String],
-        shape: &[usize],
-        unusable: &mut Unusable,
-    ) -> Result<Values, Problem> {
-        let part: usize = shape.iter().product();
-        let each = part * columns.len();
-        let mut out = Values { each, values: vec![f32::NAN; each * chunk.rows()] };
-        for (c, name) in columns.iter().enumerate() {
-            let Cells::Lists(lists) = chunk.cells(name) else {
-                let hint = "give lists of numbers, as the model was fitted on, in a Parquet or Arrow file";
-                return Err(Problem::new(format!("column `{name}` holds no lists"), hint));
-            };
-            for (i, unusable) in unusable.iter_mut().enumerate() {
-                let Some((own, values)) = lists.row(i) else { continue };
-                if values.iter().any(|value| value.is_infinite()) {
-                    let problem =
-                        format!("{}, column `{name}`: the list holds an infinite number", chunk.place(i));
-                    return Err(Problem::new(problem, "give finite numbers"));
+        cells: &Cells<'_>,
+        column: &str,
+        categories: &[String],
+        start: usize,
+        out: &mut RowValues,
+        reasons: &mut DropReasons,
+    ) {
+        let index: HashMap<&str, usize> =
+            categories.iter().enumerate().map(|(k, name)| (name.as_str(), k)).collect();
+        for (i, reason) in reasons.iter_mut().enumerate() {
+            let Some(category) = cells.label(i, self.missing_words) else { continue };
+            match index.get(category.as_str()) {
+                Some(&k) => {
+                    let elements = &mut out.row_mut(i)[start..start + categories.len()];
+                    elements.fill(0.0);
+                    elements[k] = 1.0;
                 }
-                match lists.padded(i, shape) {
-                    Some(padded) => {
-                        let to = &mut out.values[i * each + c * part..][..part];
-                        to.iter_mut().zip(padded).for_each(|(to, value)| *to = value as f32);
-                    }
-                    None => {
-                        *unusable =
-                            Some(format!("`{name}` is a list of shape {own:?}, not within {shape:?}"));
-                    }
-                }
+                None => *reason = Some(DropReason::UnknownCategory { column: column.to_owned(), category }),
             }
         }
-        Ok(out)
     }
 }
 
-impl Values {
-    fn row(&self, i: usize) -> &[f32] {
-        &self.values[i * self.each..(i + 1) * self.each]
+/// The lists of `columns`, each padded to `shape`, one after the other.
+fn lists(
+    chunk: &Chunk,
+    columns: &[String],
+    shape: &[usize],
+    reasons: &mut DropReasons,
+) -> Result<RowValues, Problem> {
+    let size: usize = shape.iter().product();
+    let mut out = RowValues::new(size * columns.len(), chunk.rows());
+    for (c, name) in columns.iter().enumerate() {
+        let Cells::Lists(lists) = chunk.cells(name) else {
+            let hint = "give lists of numbers, as in the training data, in a Parquet or Arrow file";
+            return Err(Problem::new(format!("column `{name}` does not hold lists"), hint));
+        };
+        for (i, reason) in reasons.iter_mut().enumerate() {
+            let Some((list_shape, values)) = lists.row(i) else { continue };
+            if values.iter().any(|value| value.is_infinite()) {
+                let place = chunk.place(i);
+                let problem = format!("{place}, column `{name}`: the list contains an infinite number");
+                return Err(Problem::new(problem, "give finite numbers"));
+            }
+            match lists.padded(i, shape) {
+                Some(padded) => {
+                    let elements = &mut out.row_mut(i)[c * size..(c + 1) * size];
+                    elements.iter_mut().zip(padded).for_each(|(element, value)| *element = value as f32);
+                }
+                None => {
+                    let (column, shape, limit) = (name.clone(), list_shape.to_vec(), shape.to_vec());
+                    *reason = Some(DropReason::ListTooLarge { column, shape, limit });
+                }
+            }
+        }
+    }
+    Ok(out)
+}
+
+impl RowValues {
+    fn new(width: usize, rows: usize) -> Self {
+        Self { width, values: vec![f32::NAN; width * rows] }
     }
 
+    fn row(&self, i: usize) -> &[f32] {
+        &self.values[i * self.width..(i + 1) * self.width]
+    }
+
+    fn row_mut(&mut self, i: usize) -> &mut [f32] {
+        &mut self.values[i * self.width..(i + 1) * self.width]
+    }
+
+    /// The values of the rows at `rows`.
     fn pick(self, rows: &[usize]) -> Vec<f32> {
-        if rows.len() * self.each == self.values.len() {
+        if rows.len() * self.width == self.values.len() {
             return self.values;
         }
         rows.iter().flat_map(|&i| self.row(i)).copied().collect()
     }
-}
-
-/// A column that should hold one value per row.
-pub(crate) fn single<'a>(chunk: &'a Chunk, name: &str) -> Result<Cells<'a>, Problem> {
-    match chunk.cells(name) {
-        Cells::Dates => Err(Problem::new(format!("column `{name}` holds dates"), super::cells::DATES)),
-        Cells::Lists(_) => {
-            let hint = "give one value per row, as the model was fitted on";
-            Err(Problem::new(format!("column `{name}` holds lists"), hint))
-        }
-        Cells::Other(kind) => Err(Problem::new(format!("column `{name}`: {kind}"), "give numbers or texts")),
-        cells => Ok(cells),
-    }
-}
-
-/// Cells that should be numbers.
-pub(crate) struct Column<'a> {
-    pub cells: &'a Cells<'a>,
-    pub name: &'a str,
-    pub role: Role,
-    pub absent: &'a Absent,
-}
-
-impl Column<'_> {
-    /// The number in row `i`, NaN where missing.
-    pub fn number(&self, i: usize, place: impl FnOnce() -> Place) -> Result<f32, Problem> {
-        match self.cells.cell(i, self.absent) {
-            Cell::Missing => Ok(f32::NAN),
-            Cell::Number(value) if (value as f32).is_finite() => Ok(value as f32),
-            Cell::Number(value) => Err(no_number(place(), self.name, &value.to_string())),
-            cell @ Cell::Text(text) => match cell.value().filter(|_| self.role != Role::X) {
-                Some(value) => Ok(value as f32),
-                None => Err(no_number(place(), self.name, text)),
-            },
-        }
-    }
-}
-
-pub(crate) fn unseen(column: &str, label: &str) -> String {
-    format!("`{column}` is `{label}`, which the model has never seen")
 }

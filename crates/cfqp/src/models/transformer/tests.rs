@@ -1,6 +1,7 @@
 use super::*;
+use crate::data::NamedArray;
 use crate::models::contract::{self, batch, difference, gradients, values};
-use crate::nn::{Weight, load_weights, save_weights};
+use crate::nn::{load_weights, save_weights};
 use crate::stream;
 use serde_json::Value;
 
@@ -13,13 +14,15 @@ fn small() -> TransformerConfig {
     TransformerConfig { width: 8, layers: 2, heads: 2, feed_forward: 16, treatment, ..Default::default() }
 }
 
-/// `{shape, data}` of the golden file; matrices are turned, since PyTorch's maps are `[outputs, inputs]`.
-fn array(value: &Value, turn: bool) -> Vec<f32> {
+/// `{shape, data}` of the golden file; matrices are transposed, since PyTorch's maps are `[outputs, inputs]`.
+fn array(value: &Value, transpose: bool) -> Vec<f32> {
     let numbers = |key: &str| value[key].as_array().unwrap().iter().map(|v| v.as_f64().unwrap());
     let shape: Vec<usize> = numbers("shape").map(|n| n as usize).collect();
     let data: Vec<f32> = numbers("data").map(|v| v as f32).collect();
     match shape[..] {
-        [rows, columns] if turn => (0..rows * columns).map(|i| data[i % rows * columns + i / rows]).collect(),
+        [rows, columns] if transpose => {
+            (0..rows * columns).map(|i| data[i % rows * columns + i / rows]).collect()
+        }
         _ => data,
     }
 }
@@ -50,7 +53,7 @@ fn golden() -> (Value, Transformer, Input) {
     let network = small().init(&shapes([2, 20], [2, 20]), &mut stream(1, &[]), &device).unwrap();
     let weights = save_weights(&network).into_iter().map(|weight| {
         let values = array(&golden["weights"][golden_name(&weight.name)], true);
-        Weight { values, ..weight }
+        NamedArray { values, ..weight }
     });
     let network = load_weights(network, &weights.collect::<Vec<_>>()).unwrap();
     let t = golden["T"].as_array().unwrap().iter().map(|v| v.as_f64().unwrap() as f32).collect();
@@ -67,7 +70,7 @@ fn assert_close(name: &str, found: &[f32], golden: &[f32]) {
 }
 
 #[test]
-fn outputs_and_gradients_are_those_of_pytorch() {
+fn outputs_and_gradients_agree_with_pytorch() {
     let (golden, network, input) = golden();
     let y = network.forward(&input);
     assert_close("output", &values(y.clone()), &array(&golden["output"], false));
@@ -80,13 +83,13 @@ fn outputs_and_gradients_are_those_of_pytorch() {
     assert_close("input", &dx, &array(&golden["grad_input"], false));
     let found = gradients(&network, &grads);
     assert_eq!(found.len(), golden["grads"].as_object().unwrap().len());
-    for Weight { name, values, .. } in found {
+    for NamedArray { name, values, .. } in found {
         assert_close(&name, &values, &array(&golden["grads"][golden_name(&name)], true));
     }
 }
 
 #[test]
-fn it_keeps_the_contract() {
+fn transformers_keep_the_contract() {
     let config = TransformerConfig { treatment: TreatmentEmbeddingConfig::SMOOTH, ..small() };
     let same = shapes([2, 20], [2, 20]);
     contract::check(&same, |shapes, rng, device| config.init(shapes, rng, device));
@@ -97,7 +100,7 @@ fn it_keeps_the_contract() {
 }
 
 #[test]
-fn dropout_is_drawn_in_training_only() {
+fn dropout_applies_in_training_only() {
     let device = Device::flex();
     let shapes = shapes([2, 6], [2, 6]);
     let network = small().init(&shapes, &mut stream(1, &[]), &device).unwrap();
@@ -109,7 +112,7 @@ fn dropout_is_drawn_in_training_only() {
 }
 
 #[test]
-fn what_cannot_be_made_is_refused_with_a_way_out() {
+fn impossible_settings_are_refused_with_a_hint() {
     let series = shapes([2, 20], [2, 20]);
     let ok = TransformerConfig::default();
     assert!(ok.check(&series).is_ok());

@@ -1,12 +1,13 @@
 //! Against the float64 reference: `tests/golden/README.md` says where it comes from.
 
 use burn::module::{ModuleVisitor, Param};
-use burn::optim::GradientsParams;
 use burn::tensor::TensorData;
+use burn_optim::GradientsParams;
 use serde_json::Value;
 
 use super::*;
-use crate::{Adam, load_weights, save_weights, stream};
+use crate::nn::{Adam, load_weights, save_weights};
+use crate::stream;
 
 fn series(channels: usize, steps: usize) -> Shapes {
     Shapes { x: vec![channels, steps], t: 1, y: vec![channels, steps], missing: false, classes: 0 }
@@ -173,17 +174,17 @@ fn agrees_with_the_reference(name: &str, shapes: &Shapes) {
 }
 
 #[test]
-fn on_series_outputs_and_gradients_are_the_references() {
+fn outputs_and_gradients_on_series_agree_with_the_reference() {
     agrees_with_the_reference("unet1d", &series(2, 20));
 }
 
 #[test]
-fn on_images_outputs_and_gradients_are_the_references() {
+fn outputs_and_gradients_on_images_agree_with_the_reference() {
     agrees_with_the_reference("unet2d", &image(1, 3, [28, 28]));
 }
 
 #[test]
-fn the_papers_networks_have_the_papers_parameters() {
+fn the_default_networks_have_as_many_parameters_as_the_papers() {
     let paper = UnetConfig { treatment: TreatmentEmbeddingConfig::PAPER, ..UnetConfig::default() };
     for (shapes, parameters) in [(series(2, 20), 537_474), (image(1, 3, [28, 28]), 1_116_451)] {
         let network = paper.init(&shapes, &mut stream(1, &["unet"]), &Device::flex()).unwrap();
@@ -193,7 +194,7 @@ fn the_papers_networks_have_the_papers_parameters() {
 }
 
 #[test]
-fn every_size_from_eight_up_comes_back_as_it_went_in() {
+fn every_size_from_eight_up_is_padded_and_cropped_back() {
     let device = Device::flex();
     let mut all: Vec<Shapes> = (8..=40).map(|steps| series(2, steps)).collect();
     all.extend([[8, 8], [8, 30], [16, 17], [18, 21], [31, 9]].map(|size| image(2, 1, size)));
@@ -215,7 +216,7 @@ fn every_size_from_eight_up_comes_back_as_it_went_in() {
 }
 
 #[test]
-fn the_network_sees_treatment_class_and_what_is_missing() {
+fn outputs_depend_on_treatment_class_and_missing_indicators() {
     let device = Device::flex();
     let shapes = Shapes { missing: true, classes: 2, ..series(1, 12) };
     let network = small().init(&shapes, &mut stream(1, &["unet"]), &device).unwrap();
@@ -238,7 +239,7 @@ fn the_network_sees_treatment_class_and_what_is_missing() {
 }
 
 #[test]
-fn what_it_cannot_do_is_refused_with_a_way_out() {
+fn impossible_settings_are_refused_with_a_hint() {
     let config = UnetConfig::default();
     let vector = Shapes { x: vec![5], ..series(2, 20) };
     let longer = Shapes { y: vec![2, 30], ..series(2, 20) };
@@ -282,7 +283,7 @@ fn training_gives_the_same_bits_on_any_number_of_threads() {
 }
 
 #[test]
-fn told_the_class_it_starts_with_the_answers_it_had_for_all_units() {
+fn adding_the_class_as_input_keeps_the_outputs() {
     let device = Device::flex();
     let shapes = series(2, 12);
     let single = small().init(&shapes, &mut stream(1, &["single"]), &device).unwrap();
@@ -291,11 +292,11 @@ fn told_the_class_it_starts_with_the_answers_it_had_for_all_units() {
     let input = |class| Input { x: x.clone(), missing: None, t: t.clone(), class, dropout: None };
     let class = Some(rows(vec![1.0, 0.0, 0.0, 0.0, 0.0, 1.0], 2, &device));
     let expected = values(single.forward(&input(None)));
-    let told = single.told(3, &device);
-    let ours = values(told.forward(&input(class.clone())));
+    let with_class = single.with_class_input(3, &device);
+    let ours = values(with_class.forward(&input(class.clone())));
     assert!(ours.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-5));
-    // and has all that a network has which was told from the start
+    // it has the parameters of a network that had the class as input from the start
     let fresh = small().init(&Shapes { classes: 3, ..shapes }, &mut stream(2, &["told"]), &device).unwrap();
-    let again = load_weights(fresh, &save_weights(&told)).unwrap();
+    let again = load_weights(fresh, &save_weights(&with_class)).unwrap();
     assert_eq!(values(again.forward(&input(class))), ours);
 }

@@ -1,4 +1,4 @@
-//! Attention as one operation of the CPU backend, with its backward pass.
+//! Attention as one differentiable operation of the CPU backend.
 
 use std::sync::Arc;
 
@@ -13,47 +13,50 @@ use burn_flex::FlexTensor;
 use rayon::prelude::*;
 
 use super::kernel::{self, Scratch, UnitMask};
-use super::{Mask, Plan};
+use super::{AttentionPlan, Mask};
+use crate::math::simd::with_simd;
 use crate::nn::flex::{floats, from_floats};
-use crate::nn::simd::wide;
 
-/// What the operation is told beside its tensors.
+/// The arguments of the operation besides its tensors.
 #[derive(Clone, Debug)]
-pub struct Task {
-    pub(super) plan: Plan,
+pub(super) struct AttentionArgs {
+    pub(super) plan: AttentionPlan,
     pub(super) mask: Option<Arc<Mask>>,
 }
 
-/// Attention, as the CPU backend does it.
+/// The attention operation of a backend.
 #[backend_extension(Autodiff, Flex)]
-pub trait AttentionOps: Backend {
-    /// `[n steps, 3 width]` to `[n read, width]`
-    fn attend(projected: FloatTensor<Self>, task: Task) -> FloatTensor<Self>;
+pub(super) trait AttentionOps: Backend {
+    /// # Shapes
+    /// `[n * steps, 3 width]` to `[n * read, width]`
+    fn attend(projected: FloatTensor<Self>, args: AttentionArgs) -> FloatTensor<Self>;
 }
 
+/// Attention of a batch.
+///
 /// # Shapes
-/// projected `[n steps, 3 width]` to `[n read, width]`
-pub(super) fn attend(projected: Tensor<2>, task: Task) -> Tensor<2> {
-    Tensor::from_dispatch(Dispatch::attend(projected.into_dispatch(), task))
+/// projected `[n * steps, 3 width]` to `[n * read, width]`
+pub(super) fn attend(projected: Tensor<2>, args: AttentionArgs) -> Tensor<2> {
+    Tensor::from_dispatch(Dispatch::attend(projected.into_dispatch(), args))
 }
 
-impl Task {
-    /// This unit's part of the mask.
+impl AttentionArgs {
+    /// The mask, and the start of this unit's part.
     fn mask(&self, unit: usize) -> UnitMask<'_> {
         let weights = self.plan.heads * self.plan.read * self.plan.seq.steps;
         self.mask.as_deref().map(|mask| (mask, unit * weights))
     }
 
-    /// Every unit on its own: the same bits for any number of threads.
+    /// Units are independent of each other: the same bits on any number of threads.
     fn forward(&self, projected: &FlexTensor) -> FlexTensor {
-        let Plan { seq, read, .. } = self.plan;
+        let AttentionPlan { seq, read, .. } = self.plan;
         let width = self.plan.width();
         let mut out = vec![0.0; seq.n * read * width];
         let units = out.par_chunks_mut(read * width).zip(floats(projected).par_chunks(seq.steps * 3 * width));
         units.enumerate().for_each_init(
             || Scratch::new(&self.plan),
             |scratch, (i, (out, projected))| {
-                wide(
+                with_simd(
                     #[inline(always)]
                     || kernel::forward(&self.plan, projected, self.mask(i), out, scratch),
                 );
@@ -63,7 +66,7 @@ impl Task {
     }
 
     fn backward(&self, projected: &FlexTensor, d_out: &FlexTensor) -> FlexTensor {
-        let Plan { seq, read, .. } = self.plan;
+        let AttentionPlan { seq, read, .. } = self.plan;
         let (width, unit) = (self.plan.width(), seq.steps * 3 * self.plan.width());
         let mut d_projected = vec![0.0; seq.n * unit];
         let units = d_projected.par_chunks_mut(unit).zip(floats(projected).par_chunks(unit));
@@ -71,7 +74,7 @@ impl Task {
             || Scratch::new(&self.plan),
             |scratch, (i, ((d_projected, projected), d_out))| {
                 let mask = self.mask(i);
-                wide(
+                with_simd(
                     #[inline(always)]
                     || kernel::backward(&self.plan, projected, mask, d_out, d_projected, scratch),
                 );
@@ -82,18 +85,18 @@ impl Task {
 }
 
 impl AttentionOps for Flex {
-    fn attend(projected: FloatTensor<Self>, task: Task) -> FloatTensor<Self> {
-        task.forward(&projected.to_contiguous())
+    fn attend(projected: FloatTensor<Self>, args: AttentionArgs) -> FloatTensor<Self> {
+        args.forward(&projected.to_contiguous())
     }
 }
 
 impl<C: CheckpointStrategy> AttentionOps for Autodiff<Flex, C> {
-    fn attend(projected: FloatTensor<Self>, task: Task) -> FloatTensor<Self> {
+    fn attend(projected: FloatTensor<Self>, args: AttentionArgs) -> FloatTensor<Self> {
         let (projected, node) = projected.into_parts();
         let projected = projected.to_contiguous();
-        let out = task.forward(&projected);
+        let out = args.forward(&projected);
         match Attend.prepare::<C>([node]).compute_bound().stateful() {
-            OpsKind::Tracked(prepared) => prepared.finish((projected, task), out),
+            OpsKind::Tracked(prepared) => prepared.finish((projected, args), out),
             OpsKind::UnTracked(prepared) => prepared.finish(out),
         }
     }
@@ -103,13 +106,13 @@ impl<C: CheckpointStrategy> AttentionOps for Autodiff<Flex, C> {
 struct Attend;
 
 impl Backward<Flex, 1> for Attend {
-    type State = (FlexTensor, Task);
+    type State = (FlexTensor, AttentionArgs);
 
     fn backward(self, ops: Ops<Self::State, 1>, grads: &mut Gradients, _: &mut Checkpointer) {
         let d_out = grads.consume::<Flex>(&ops.node).to_contiguous();
-        let (projected, task) = ops.state;
+        let (projected, args) = ops.state;
         if let [Some(parent)] = ops.parents {
-            grads.register::<Flex>(parent.id, task.backward(&projected, &d_out));
+            grads.register::<Flex>(parent.id, args.backward(&projected, &d_out));
         }
     }
 }

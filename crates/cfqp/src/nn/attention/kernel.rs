@@ -6,21 +6,22 @@
 //! dv = (p m)' do,   dp = (do v') m,   ds = p (dp - sum p dp),   dq = ds k / sqrt(d),   dk = ds' q / sqrt(d)
 //! ```
 //!
-//! p is computed anew in the backward pass: that is cheaper than keeping it. Keys and values are held turned,
-//! `[depth, steps]` with the steps filled up to whole lanes, so that every loop runs along the steps; lanes
-//! wholly out of a step's reach are left out.
+//! p is recomputed in the backward pass, which is cheaper than storing it. Keys and values are held transposed,
+//! `[depth, steps]` with the steps padded to full vectors, so that every loop runs along the steps; vectors wholly out
+//! of a step's reach are skipped.
 
-use super::{Mask, Plan};
-use crate::nn::simd::{LANES, add_scaled, dot, exp, largest, sum};
+use super::{AttentionPlan, Mask};
+use crate::math::simd::{LANES, add_scaled, dot, max, sum};
+use crate::nn::kernels::exp;
 
-/// One head's keys or values (or their gradients), `[depth, stride]`.
-struct Turned {
+/// The keys or values of one head, or their gradients, `[depth, stride]`.
+struct Transposed {
     data: Vec<f32>,
     stride: usize,
 }
 
-impl Turned {
-    fn zeros(plan: &Plan) -> Self {
+impl Transposed {
+    fn zeros(plan: &AttentionPlan) -> Self {
         let stride = plan.seq.steps.next_multiple_of(LANES);
         Self { data: vec![0.0; plan.depth * stride], stride }
     }
@@ -35,9 +36,9 @@ impl Turned {
         self.data.chunks_exact_mut(self.stride)
     }
 
-    /// Take the columns from `column` on of a unit's projections.
+    /// Loads the columns of a unit's projections from `column` on.
     #[inline(always)]
-    fn load(&mut self, plan: &Plan, projected: &[f32], column: usize) {
+    fn load(&mut self, plan: &AttentionPlan, projected: &[f32], column: usize) {
         let steps = projected.chunks_exact(3 * plan.width());
         for (step, row) in steps.enumerate() {
             for (c, value) in row[column..column + plan.depth].iter().enumerate() {
@@ -46,9 +47,9 @@ impl Turned {
         }
     }
 
-    /// Put them back.
+    /// Stores them into the columns of a unit's projections from `column` on.
     #[inline(always)]
-    fn store(&self, plan: &Plan, projected: &mut [f32], column: usize) {
+    fn store(&self, plan: &AttentionPlan, projected: &mut [f32], column: usize) {
         let steps = projected.chunks_exact_mut(3 * plan.width());
         for (step, row) in steps.enumerate() {
             for (c, value) in row[column..column + plan.depth].iter_mut().enumerate() {
@@ -58,12 +59,12 @@ impl Turned {
     }
 }
 
-/// What one pass over a unit works with.
+/// The working memory of a pass over one unit.
 pub(super) struct Scratch {
-    keys: Turned,
-    values: Turned,
-    d_keys: Turned,
-    d_values: Turned,
+    keys: Transposed,
+    values: Transposed,
+    d_keys: Transposed,
+    d_values: Transposed,
     query: Vec<f32>,
     p: Vec<f32>,
     dropped: Vec<f32>,
@@ -71,23 +72,30 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    pub(super) fn new(plan: &Plan) -> Self {
-        let [keys, values, d_keys, d_values] = [(); 4].map(|()| Turned::zeros(plan));
+    pub(super) fn new(plan: &AttentionPlan) -> Self {
+        let [keys, values, d_keys, d_values] = [(); 4].map(|()| Transposed::zeros(plan));
         let [p, dropped, ds] = [(); 3].map(|()| vec![0.0; keys.stride]);
         Self { keys, values, d_keys, d_values, query: vec![0.0; plan.depth], p, dropped, ds }
     }
 
-    /// Keys and values of a head.
+    /// Loads the keys and values of a head.
     #[inline(always)]
-    fn load(&mut self, plan: &Plan, projected: &[f32], head: usize) {
+    fn load(&mut self, plan: &AttentionPlan, projected: &[f32], head: usize) {
         self.keys.load(plan, projected, plan.width() + head * plan.depth);
         self.values.load(plan, projected, 2 * plan.width() + head * plan.depth);
     }
 
-    /// The query, over sqrt(depth), and p, whole and with the mask, of the `r`-th step that is read. How much of p
-    /// counts: the lanes in the step's reach.
+    /// Computes the query / sqrt(depth) and the attention weights p, without and with the mask, of the `r`-th step that is
+    /// read. Returns the number of weights in the vectors that the step reaches.
     #[inline(always)]
-    fn weigh(&mut self, plan: &Plan, projected: &[f32], head: usize, r: usize, mask: StepMask<'_>) -> usize {
+    fn attention_weights(
+        &mut self,
+        plan: &AttentionPlan,
+        projected: &[f32],
+        head: usize,
+        r: usize,
+        mask: StepMask<'_>,
+    ) -> usize {
         let step = plan.start + r;
         let from = step * 3 * plan.width() + head * plan.depth;
         let query = self.query.iter_mut().zip(&projected[from..][..plan.depth]);
@@ -106,7 +114,7 @@ impl Scratch {
     }
 }
 
-/// The mask of all units, `[n, heads, read, steps]`, and where this unit's part begins.
+/// The mask of all units, `[n, heads, read, steps]`, and the start of one unit's part.
 pub(super) type UnitMask<'a> = Option<(&'a Mask, usize)>;
 
 /// The mask of one step's weights.
@@ -115,7 +123,7 @@ struct StepMask<'a>(UnitMask<'a>);
 
 impl<'a> StepMask<'a> {
     #[inline(always)]
-    fn new(plan: &Plan, unit: UnitMask<'a>, head: usize, r: usize) -> Self {
+    fn new(plan: &AttentionPlan, unit: UnitMask<'a>, head: usize, r: usize) -> Self {
         Self(unit.map(|(mask, start)| (mask, start + (head * plan.read + r) * plan.seq.steps)))
     }
 
@@ -131,17 +139,20 @@ impl<'a> StepMask<'a> {
 #[inline(always)]
 fn softmax(p: &mut [f32], reach: usize) {
     p[reach..].fill(f32::NEG_INFINITY);
-    let top = largest(p);
+    let top = max(p);
     p.iter_mut().for_each(|p| *p = exp(*p - top));
     p[reach..].fill(0.0);
     let share = 1.0 / sum(p);
     p.iter_mut().for_each(|p| *p *= share);
 }
 
-/// One unit: projections `[steps, 3 width]` to what is gathered, `[read, width]`.
+/// Attention of one unit.
+///
+/// # Shapes
+/// projected `[steps, 3 width]`, out `[read, width]`
 #[inline(always)]
 pub(super) fn forward(
-    plan: &Plan,
+    plan: &AttentionPlan,
     projected: &[f32],
     mask: UnitMask<'_>,
     out: &mut [f32],
@@ -150,7 +161,7 @@ pub(super) fn forward(
     for head in 0..plan.heads {
         scratch.load(plan, projected, head);
         for r in 0..plan.read {
-            let len = scratch.weigh(plan, projected, head, r, StepMask::new(plan, mask, head, r));
+            let len = scratch.attention_weights(plan, projected, head, r, StepMask::new(plan, mask, head, r));
             let out = &mut out[r * plan.width() + head * plan.depth..][..plan.depth];
             for (out, values) in out.iter_mut().zip(scratch.values.rows()) {
                 *out = dot(&scratch.dropped[..len], &values[..len]);
@@ -159,10 +170,13 @@ pub(super) fn forward(
     }
 }
 
-/// One unit: the gradient of the projections from that of what was gathered; `d_projected` comes as zeros.
+/// The gradient of one unit's projections from that of its output; `d_projected` must be zero.
+///
+/// # Shapes
+/// projected and d_projected `[steps, 3 width]`, d_out `[read, width]`
 #[inline(always)]
 pub(super) fn backward(
-    plan: &Plan,
+    plan: &AttentionPlan,
     projected: &[f32],
     mask: UnitMask<'_>,
     d_out: &[f32],
@@ -177,7 +191,7 @@ pub(super) fn backward(
         scratch.d_values.data.fill(0.0);
         for r in 0..plan.read {
             let mask = StepMask::new(plan, mask, head, r);
-            let len = scratch.weigh(plan, projected, head, r, mask);
+            let len = scratch.attention_weights(plan, projected, head, r, mask);
             score_gradient(scratch, len, &d_out[r * width + column..][..plan.depth], mask);
             let d_query = &mut d_projected[(plan.start + r) * 3 * width + column..][..plan.depth];
             for (d_query, keys) in d_query.iter_mut().zip(scratch.keys.rows()) {
@@ -192,7 +206,7 @@ pub(super) fn backward(
     }
 }
 
-/// ds of one step that is read, and its part of dv.
+/// Computes ds of one step that is read and adds its part of dv.
 #[inline(always)]
 fn score_gradient(scratch: &mut Scratch, len: usize, d_out: &[f32], mask: StepMask<'_>) {
     let Scratch { values, d_values, p, dropped, ds, .. } = scratch;

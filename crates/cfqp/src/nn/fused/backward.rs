@@ -1,4 +1,4 @@
-//! What the operations leave to their backward passes, and these.
+//! The backward passes of the operations, and the state that they need.
 
 use std::sync::Arc;
 
@@ -12,7 +12,9 @@ use burn_flex::FlexTensor;
 use super::BlockKind;
 use super::slices::{dims, like, recycle, slice, tensor};
 use crate::nn::Window;
-use crate::nn::kernels::{Affine, Block, Buffer, Convolution, Out, Saved, scaled_difference, sum_of_squares};
+use crate::nn::kernels::{
+    Affine, Block, Buffer, Convolution, OutputLayer, SavedActivations, scaled_difference, sum_of_squares,
+};
 
 // ---- x W + b ----
 
@@ -27,8 +29,8 @@ pub(super) struct LinearState {
 }
 
 impl LinearState {
-    /// The output, and what the backward pass needs.
-    pub fn forward(
+    /// The output, and the state of the backward pass.
+    pub(super) fn forward(
         x: &FlexTensor,
         weight: &FlexTensor,
         bias: &FlexTensor,
@@ -41,7 +43,7 @@ impl LinearState {
     }
 }
 
-/// Of x W + b, or of swish of it.
+/// The backward pass of x W + b or swish(x W + b).
 #[derive(Debug)]
 pub(super) struct LinearBackward;
 
@@ -59,22 +61,22 @@ impl Backward<Flex, 3> for LinearBackward {
     }
 }
 
-/// Hands the gradients to the inputs that want one.
+/// Registers the gradients of the inputs that need one.
 fn register<const N: usize>(
     grads: &mut Gradients,
-    wanting: [Option<NodeId>; N],
-    found: [(Buffer, &FlexTensor); N],
+    inputs: [Option<NodeId>; N],
+    gradients: [(Buffer, &FlexTensor); N],
 ) {
-    for (input, (values, of)) in wanting.into_iter().zip(found) {
+    for (input, (values, variable)) in inputs.into_iter().zip(gradients) {
         if let Some(input) = input {
-            grads.register::<Flex>(input, like(values, of));
+            grads.register::<Flex>(input, like(values, variable));
         }
     }
 }
 
 // ---- blocks ----
 
-/// The inputs, contiguous, and what the forward pass saved.
+/// The inputs, contiguous, and the saved activations.
 #[derive(Clone, Debug)]
 pub(super) struct BlockState {
     pub x: [FlexTensor; 2],
@@ -83,12 +85,12 @@ pub(super) struct BlockState {
     gamma: FlexTensor,
     beta: FlexTensor,
     kind: BlockKind,
-    saved: Option<Arc<Saved>>,
+    saved: Option<Arc<SavedActivations>>,
 }
 
 impl BlockState {
-    /// Weight, term, gamma and beta follow the inputs.
-    pub fn new(x: [FlexTensor; 2], params: [FlexTensor; 4], kind: BlockKind) -> Self {
+    /// `params` are weight, term, gamma and beta.
+    pub(super) fn new(x: [FlexTensor; 2], params: [FlexTensor; 4], kind: BlockKind) -> Self {
         let [weight, term, gamma, beta] = params.map(|tensor| tensor.to_contiguous());
         let x = x.map(|tensor| tensor.to_contiguous());
         Self { x, weight, term, gamma, beta, kind, saved: None }
@@ -111,8 +113,8 @@ impl BlockState {
         [slice(&self.x[0]), slice(&self.x[1])]
     }
 
-    /// The output; with `save`, what the backward pass needs stays in the state.
-    pub fn forward(&mut self, save: bool) -> FlexTensor {
+    /// The output; with `save`, the state keeps what the backward pass needs.
+    pub(super) fn forward(&mut self, save: bool) -> FlexTensor {
         let block = self.block();
         let [n, outputs] = dims(&self.term);
         let shape = [n, block.convolution.sites_out(), outputs];
@@ -126,7 +128,7 @@ impl BlockState {
     }
 }
 
-/// Of a block.
+/// The backward pass of a block.
 #[derive(Debug)]
 pub(super) struct BlockBackward;
 
@@ -154,7 +156,7 @@ impl Backward<Flex, 6> for BlockBackward {
     }
 }
 
-// ---- the last layer ----
+// ---- the output layer ----
 
 /// The inputs, contiguous.
 #[derive(Clone, Debug)]
@@ -166,17 +168,17 @@ pub(super) struct OutState {
 }
 
 impl OutState {
-    /// Weight and bias follow the inputs.
-    pub fn new(x: [FlexTensor; 2], params: [FlexTensor; 2], window: Window) -> Self {
+    /// `params` are weight and bias.
+    pub(super) fn new(x: [FlexTensor; 2], params: [FlexTensor; 2], window: Window) -> Self {
         let [weight, bias] = params.map(|tensor| tensor.to_contiguous());
         Self { x: x.map(|tensor| tensor.to_contiguous()), weight, bias, window }
     }
 
-    fn out(&self) -> Out<'_> {
+    fn layer(&self) -> OutputLayer<'_> {
         let [[_, _, first], [_, _, second]] = [dims(&self.x[0]), dims(&self.x[1])];
         let ([outputs], window) = (dims(&self.bias), self.window);
         let convolution = Convolution { window, transposed: true, inputs: [first, second], outputs };
-        Out { convolution, weight: slice(&self.weight), bias: slice(&self.bias) }
+        OutputLayer { convolution, weight: slice(&self.weight), bias: slice(&self.bias) }
     }
 
     fn slices(&self) -> [&[f32]; 2] {
@@ -184,13 +186,13 @@ impl OutState {
     }
 
     /// The output.
-    pub fn forward(&self) -> FlexTensor {
+    pub(super) fn forward(&self) -> FlexTensor {
         let ([n, _, _], [outputs]) = (dims(&self.x[0]), dims(&self.bias));
-        tensor(self.out().forward(self.slices(), n), &[n, self.window.positions(), outputs])
+        tensor(self.layer().forward(self.slices(), n), &[n, self.window.positions(), outputs])
     }
 }
 
-/// Of the last layer.
+/// The backward pass of the output layer.
 #[derive(Debug)]
 pub(super) struct OutBackward;
 
@@ -201,7 +203,7 @@ impl Backward<Flex, 4> for OutBackward {
         let dy = grads.consume::<Flex>(&ops.node).to_contiguous();
         let state = &ops.state;
         let wants_x = ops.parents[0].is_some() || ops.parents[1].is_some();
-        let found = state.out().backward(state.slices(), slice(&dy), wants_x);
+        let found = state.layer().backward(state.slices(), slice(&dy), wants_x);
         let [x, skip] = found.x;
         let found =
             [(x, &state.x[0]), (skip, &state.x[1]), (found.weight, &state.weight), (found.bias, &state.bias)];
@@ -222,18 +224,18 @@ pub(super) struct ErrorState {
 }
 
 impl ErrorState {
-    pub fn new(output: FlexTensor, y: FlexTensor, scale: f32) -> Self {
+    pub(super) fn new(output: FlexTensor, y: FlexTensor, scale: f32) -> Self {
         Self { output: output.to_contiguous(), y: y.to_contiguous(), scale }
     }
 
     /// The loss.
-    pub fn forward(&self) -> FlexTensor {
+    pub(super) fn forward(&self) -> FlexTensor {
         let error = sum_of_squares(slice(&self.output), slice(&self.y));
         tensor(vec![self.scale * error].into(), &[1])
     }
 }
 
-/// Of scale * sum of (output - y)^2, by the output: the target is no parameter.
+/// The backward pass of scale * sum (output - y)^2 with respect to the output.
 #[derive(Debug)]
 pub(super) struct ErrorBackward;
 

@@ -8,6 +8,9 @@ use crate::nn::flex::from_floats;
 use crate::nn::kernels::Buffer;
 
 /// The shape of a tensor of rank D.
+///
+/// # Panics
+/// If the tensor has another rank.
 pub(super) fn dims<const D: usize>(tensor: &FlexTensor) -> [usize; D] {
     tensor.layout().shape().as_slice().try_into().expect("the rank that the wrapper gave it")
 }
@@ -17,12 +20,12 @@ pub(super) fn tensor(values: Buffer, shape: &[usize]) -> FlexTensor {
     from_floats(values.into_vec(), shape)
 }
 
-/// The gradient as a tensor of the same shape as what it is the gradient of.
-pub(super) fn like(values: Buffer, of: &FlexTensor) -> FlexTensor {
-    tensor(values, of.layout().shape().as_slice())
+/// A tensor of `values` with the shape of `other`.
+pub(super) fn like(values: Buffer, other: &FlexTensor) -> FlexTensor {
+    tensor(values, other.layout().shape().as_slice())
 }
 
-/// Keeps the memory of tensors that nobody else holds for the next buffers.
+/// Returns the memory of tensors that have no other owner to the pool of buffers.
 pub(in crate::nn) fn recycle<const N: usize>(tensors: [FlexTensor; N]) {
     for tensor in tensors {
         let whole = tensor.bytes().len() == tensor.layout().num_elements() * size_of::<f32>();

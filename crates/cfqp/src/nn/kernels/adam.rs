@@ -9,32 +9,32 @@ use super::vectorised::add;
 /// p = keep p - rate m / (sqrt(v) + epsilon)
 /// ```
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Step {
-    /// What stays of m.
+pub(crate) struct AdamStep {
+    /// The decay rate of m.
     pub beta_1: f32,
-    /// 1 - beta_1, taken before rounding to f32.
+    /// 1 - beta_1, computed before rounding to f32.
     pub rest_1: f32,
-    /// What stays of v.
+    /// The decay rate of v.
     pub beta_2: f32,
-    /// 1 - beta_2, taken before rounding to f32.
+    /// 1 - beta_2, computed before rounding to f32.
     pub rest_2: f32,
-    /// Learning rate, corrected for the start of m and v at zero.
+    /// The learning rate, corrected for the bias of m and v.
     pub rate: f32,
-    /// Added to the denominator, corrected likewise.
+    /// Added to the denominator, corrected in the same way.
     pub epsilon: f32,
-    /// What the decay leaves of p.
+    /// The factor that weight decay leaves of p.
     pub keep: f32,
 }
 
-/// Elements from which a parameter is worth two threads.
-const LARGE: usize = 1 << 15;
+/// Parameters of at least this many elements are split over two threads.
+const MIN_PARALLEL_LEN: usize = 1 << 15;
 
-/// Elements whose gradients are added up at a time, in the nearest cache.
+/// Elements whose gradients are summed at a time, in the first-level cache.
 const CHUNK: usize = 2048;
 
-/// One step along the sum of `gradients`: p, m and v are renewed in place.
-pub(crate) fn adam(step: Step, p: &mut [f32], gradients: &[&[f32]], m: &mut [f32], v: &mut [f32]) {
-    if p.len() >= LARGE {
+/// One step along the sum of `gradients`; p, m and v are updated in place.
+pub(crate) fn adam(step: AdamStep, p: &mut [f32], gradients: &[&[f32]], m: &mut [f32], v: &mut [f32]) {
+    if p.len() >= MIN_PARALLEL_LEN {
         let half = p.len() / 2;
         let (p, m, v) = (p.split_at_mut(half), m.split_at_mut(half), v.split_at_mut(half));
         let (first, second): (Vec<_>, Vec<_>) = gradients.iter().map(|g| g.split_at(half)).unzip();
@@ -55,8 +55,8 @@ pub(crate) fn adam(step: Step, p: &mut [f32], gradients: &[&[f32]], m: &mut [f32
 }
 
 vectorised! {
-    fn pass(step: &Step, p: &mut [f32], g: &[f32], m: &mut [f32], v: &mut [f32]) {
-        let Step { beta_1, rest_1, beta_2, rest_2, rate, epsilon, keep } = *step;
+    fn pass(step: &AdamStep, p: &mut [f32], g: &[f32], m: &mut [f32], v: &mut [f32]) {
+        let AdamStep { beta_1, rest_1, beta_2, rest_2, rate, epsilon, keep } = *step;
         let n = p.len();
         let (g, m, v) = (&g[..n], &mut m[..n], &mut v[..n]);
         for i in 0..n {

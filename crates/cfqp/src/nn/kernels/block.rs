@@ -1,11 +1,11 @@
-//! (Transposed) convolution, treatment term, group norm and swish, a few units at a time.
+//! swish(group norm(convolution(x) + term)), fused, a few units at a time.
 
 use std::ops::Range;
 
+use super::batch_split::{BatchSplit, map_parts, sum_arrays};
 use super::buffer::{Buffer, buffer};
 use super::convolution::{Convolution, Gradients};
-use super::norm::{Back, Norm, NormGrads, norm_swish, norm_swish_backward};
-use super::parts::{Parts, run, total};
+use super::norm::{BackwardInput, Norm, NormGrads, norm_swish, norm_swish_backward};
 
 /// A block and its parameters.
 #[derive(Clone, Copy, Debug)]
@@ -22,16 +22,16 @@ pub(crate) struct Block<'a> {
     pub groups: usize,
 }
 
-/// What the forward pass leaves to the backward pass.
+/// The activations that the backward pass needs.
 #[derive(Debug)]
-pub(crate) struct Saved {
-    /// The normalised convolution, the shape of the output.
+pub(crate) struct SavedActivations {
+    /// The normalised convolution, of the shape of the output.
     normal: Buffer,
-    /// What it was multiplied by, `[n, outputs]`.
+    /// The factors of the normalisation, `[n, outputs]`.
     scale: Buffer,
 }
 
-/// The gradients of a block, each the shape of what it is the gradient of; `x` is empty if not wanted.
+/// The gradients of a block, each of the shape of its variable; `x` is empty if not wanted.
 #[derive(Debug)]
 pub(crate) struct BlockGrads {
     /// Of both inputs.
@@ -47,14 +47,17 @@ pub(crate) struct BlockGrads {
 }
 
 impl Block<'_> {
+    /// The output.
+    ///
     /// # Shapes
-    /// x `[n, sites, inputs]` each, term `[n, outputs]`, to `[n, sites, outputs]`
-    pub fn forward(&self, x: [&[f32]; 2], term: &[f32]) -> Buffer {
+    /// both x `[n, sites, inputs]`, term `[n, outputs]`, to `[n, sites, outputs]`
+    pub(crate) fn forward(&self, x: [&[f32]; 2], term: &[f32]) -> Buffer {
         let mut y = buffer(self.units(term) * self.convolution.width_out());
-        let parts = Parts::of(self.units(term), self.convolution.work());
-        let work = parts.cut(x[0]).zip(parts.cut(x[1])).zip(parts.cut(term)).zip(parts.cut_mut(&mut y));
-        run(work.collect(), |(((x0, x1), term), y)| {
-            // What would be saved is overwritten from tile to tile, and stays in the cache.
+        let split = BatchSplit::new(self.units(term), self.convolution.work());
+        let work =
+            split.parts(x[0]).zip(split.parts(x[1])).zip(split.parts(term)).zip(split.parts_mut(&mut y));
+        map_parts(work.collect(), |(((x0, x1), term), y)| {
+            // intermediate values are overwritten from tile to tile, and stay in the cache
             let tile = self.tile(y);
             let mut scratch = buffer(self.convolution.scratch(tile));
             let mut normal = buffer(tile * self.convolution.width_out());
@@ -70,52 +73,65 @@ impl Block<'_> {
         y
     }
 
-    /// The same, and what the backward pass needs.
-    pub fn forward_saved(&self, x: [&[f32]; 2], term: &[f32]) -> (Buffer, Saved) {
+    /// The output, and the activations that the backward pass needs.
+    pub(crate) fn forward_saved(&self, x: [&[f32]; 2], term: &[f32]) -> (Buffer, SavedActivations) {
         let width = self.convolution.width_out();
         let mut y = buffer(self.units(term) * width);
-        let mut saved = Saved { normal: buffer(y.len()), scale: buffer(term.len()) };
-        let parts = Parts::of(self.units(term), self.convolution.work());
-        let read = parts.cut(x[0]).zip(parts.cut(x[1])).zip(parts.cut(term));
-        let write = parts.cut_mut(&mut saved.normal).zip(parts.cut_mut(&mut saved.scale));
-        let work = read.zip(parts.cut_mut(&mut y).zip(write));
-        run(work.collect(), |(((x0, x1), term), (y, (normal, scale)))| {
+        let mut saved = SavedActivations { normal: buffer(y.len()), scale: buffer(term.len()) };
+        let split = BatchSplit::new(self.units(term), self.convolution.work());
+        let read = split.parts(x[0]).zip(split.parts(x[1])).zip(split.parts(term));
+        let write = split.parts_mut(&mut saved.normal).zip(split.parts_mut(&mut saved.scale));
+        let work = read.zip(split.parts_mut(&mut y).zip(write));
+        map_parts(work.collect(), |(((x0, x1), term), (y, (normal, scale)))| {
             let mut scratch = buffer(self.convolution.scratch(self.tile(y)));
             for units in self.tiles(y) {
-                let normal = of_mut(normal, &units, width);
-                let scale = of_mut(scale, &units, self.convolution.outputs);
+                let normal = unit_rows_mut(normal, &units, width);
+                let scale = unit_rows_mut(scale, &units, self.convolution.outputs);
                 self.forward_tile([x0, x1], term, units, [y, normal, scale], &mut scratch);
             }
         });
         (y, saved)
     }
 
-    /// The gradients from that of the output.
-    pub fn backward(&self, x: [&[f32]; 2], saved: &Saved, dy: &[f32], wants_x: bool) -> BlockGrads {
+    /// The gradients, from the gradient `dy` of the output.
+    pub(crate) fn backward(
+        &self,
+        x: [&[f32]; 2],
+        saved: &SavedActivations,
+        dy: &[f32],
+        wants_x: bool,
+    ) -> BlockGrads {
         let n = self.units(&saved.scale);
         let width_in = self.convolution.width_in().map(|width| if wants_x { width } else { 0 });
         let (mut dx, mut dterm) = (width_in.map(|width| buffer(n * width)), buffer(saved.scale.len()));
         let [dx0, dx1] = &mut dx;
-        let parts = Parts::of(n, self.convolution.work());
-        let read = parts.cut(dy).zip(parts.cut(&saved.normal)).zip(parts.cut(&saved.scale));
-        let read = parts.cut(x[0]).zip(parts.cut(x[1])).zip(read);
-        let write = parts.cut_mut(dx0).zip(parts.cut_mut(dx1)).zip(parts.cut_mut(&mut dterm));
-        let sums =
-            run(read.zip(write).collect(), |(((x0, x1), ((dy, normal), scale)), ((dx0, dx1), dterm))| {
-                self.backward_part([x0, x1], Back { dy, normal, scale }, wants_x.then_some([dx0, dx1]), dterm)
-            });
+        let split = BatchSplit::new(n, self.convolution.work());
+        let read = split.parts(dy).zip(split.parts(&saved.normal)).zip(split.parts(&saved.scale));
+        let read = split.parts(x[0]).zip(split.parts(x[1])).zip(read);
+        let write = split.parts_mut(dx0).zip(split.parts_mut(dx1)).zip(split.parts_mut(&mut dterm));
+        let sums = map_parts(
+            read.zip(write).collect(),
+            |(((x0, x1), ((dy, normal), scale)), ((dx0, dx1), dterm))| {
+                self.backward_part(
+                    [x0, x1],
+                    BackwardInput { dy, normal, scale },
+                    wants_x.then_some([dx0, dx1]),
+                    dterm,
+                )
+            },
+        );
         let (weights, norms): (Vec<_>, Vec<_>) = sums.into_iter().unzip();
         let (gammas, betas): (Vec<_>, Vec<_>) = norms.into_iter().map(|g| (g.gamma, g.beta)).unzip();
         BlockGrads {
             x: dx,
-            weight: total(weights, self.weight.len()),
+            weight: sum_arrays(weights, self.weight.len()),
             term: dterm,
-            gamma: total(gammas, self.gamma.len()),
-            beta: total(betas, self.beta.len()),
+            gamma: sum_arrays(gammas, self.gamma.len()),
+            beta: sum_arrays(betas, self.beta.len()),
         }
     }
 
-    /// `out` is y of the part, and normal and scale of the tile.
+    /// Computes one tile; `out` holds y of the part, and normal and scale of the tile.
     fn forward_tile(
         &self,
         x: [&[f32]; 2],
@@ -126,17 +142,18 @@ impl Block<'_> {
     ) {
         let convolution = &self.convolution;
         let [y, normal, scale] = out;
-        let x = inputs_of(convolution, x, &units);
+        let x = input_rows(convolution, x, &units);
         convolution.forward(x, self.weight, normal, &mut scratch[..convolution.scratch(units.len())]);
-        let (term, y) = (of(term, &units, convolution.outputs), of_mut(y, &units, convolution.width_out()));
+        let (term, y) =
+            (unit_rows(term, &units, convolution.outputs), unit_rows_mut(y, &units, convolution.width_out()));
         norm_swish(&self.norm(), term, normal, y, scale);
     }
 
-    /// One part's sums, the gradients of weight and norm; those of inputs and term are written in place.
+    /// The gradients of weight and norm, summed over one part; those of inputs and term are written in place.
     fn backward_part(
         &self,
         x: [&[f32]; 2],
-        back: Back<'_>,
+        back: BackwardInput<'_>,
         mut dx: Option<[&mut [f32]; 2]>,
         dterm: &mut [f32],
     ) -> (Buffer, NormGrads) {
@@ -147,18 +164,19 @@ impl Block<'_> {
         let mut dw = buffer(self.weight.len());
         let mut grads = NormGrads { gamma: vec![0.0; outputs].into(), beta: vec![0.0; outputs].into() };
         for units in self.tiles(back.dy) {
-            let back = Back {
-                dy: of(back.dy, &units, width),
-                normal: of(back.normal, &units, width),
-                scale: of(back.scale, &units, outputs),
+            let back = BackwardInput {
+                dy: unit_rows(back.dy, &units, width),
+                normal: unit_rows(back.normal, &units, width),
+                scale: unit_rows(back.scale, &units, outputs),
             };
             let dz = &mut dz[..units.len() * width];
-            norm_swish_backward(&norm, back, dz, of_mut(dterm, &units, outputs), &mut grads);
+            norm_swish_backward(&norm, back, dz, unit_rows_mut(dterm, &units, outputs), &mut grads);
             let [first, second] = convolution.width_in();
-            let dx = dx.as_mut().map(|[a, b]| [of_mut(a, &units, first), of_mut(b, &units, second)]);
+            let dx =
+                dx.as_mut().map(|[a, b]| [unit_rows_mut(a, &units, first), unit_rows_mut(b, &units, second)]);
             let to = Gradients { weight: &mut dw, add: units.start > 0, x: dx };
             let scratch = &mut scratch[..convolution.scratch(units.len())];
-            convolution.backward(inputs_of(convolution, x, &units), self.weight, dz, to, scratch);
+            convolution.backward(input_rows(convolution, x, &units), self.weight, dz, to, scratch);
         }
         (dw, grads)
     }
@@ -186,22 +204,22 @@ pub(super) fn tiles(convolution: &Convolution, units: usize) -> impl Iterator<It
     (0..units).step_by(tile).map(move |start| start..units.min(start + tile))
 }
 
-/// Some units' rows of an array.
-pub(super) fn of<'a>(data: &'a [f32], units: &Range<usize>, width: usize) -> &'a [f32] {
+/// The rows of `units` of an array with `width` elements per unit.
+pub(super) fn unit_rows<'a>(data: &'a [f32], units: &Range<usize>, width: usize) -> &'a [f32] {
     &data[units.start * width..units.end * width]
 }
 
-/// Some units' rows of an array, to write to.
-pub(super) fn of_mut<'a>(data: &'a mut [f32], units: &Range<usize>, width: usize) -> &'a mut [f32] {
+/// The rows of `units`, mutable.
+pub(super) fn unit_rows_mut<'a>(data: &'a mut [f32], units: &Range<usize>, width: usize) -> &'a mut [f32] {
     &mut data[units.start * width..units.end * width]
 }
 
-/// Some units' rows of both inputs.
-pub(super) fn inputs_of<'a>(
+/// The rows of `units` of both inputs.
+pub(super) fn input_rows<'a>(
     convolution: &Convolution,
     x: [&'a [f32]; 2],
     units: &Range<usize>,
 ) -> [&'a [f32]; 2] {
     let [first, second] = convolution.width_in();
-    [of(x[0], units, first), of(x[1], units, second)]
+    [unit_rows(x[0], units, first), unit_rows(x[1], units, second)]
 }

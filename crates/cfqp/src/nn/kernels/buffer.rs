@@ -1,37 +1,37 @@
-//! Buffers that are used again from step to step.
+//! A pool of buffers that are reused from step to step.
 //!
-//! A training step needs the same large buffers as the step before. From the system's allocator they come as
-//! fresh pages, and the page faults cost as much as the group norms.
+//! A training step needs the same large buffers as the step before. The system's allocator would return fresh pages, whose
+//! page faults cost as much as the group norms.
 
 use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};
 use std::sync::{LazyLock, Mutex, MutexGuard};
 
-/// Elements from which a buffer is worth keeping: smaller ones the allocator keeps itself.
-const SMALLEST: usize = 1 << 12;
-/// The most elements kept at once (128 MiB): never more than were in use at once.
-const MOST: usize = 1 << 25;
+/// The minimal length of a pooled buffer; smaller ones are cached by the allocator itself.
+const MIN_POOLED_LEN: usize = 1 << 12;
+/// The maximal number of elements in the pool (128 MiB).
+const MAX_POOLED_ELEMENTS: usize = 1 << 25;
 
 static POOL: LazyLock<Mutex<Pool>> = LazyLock::new(Mutex::default);
 
-/// An array whose memory is kept for others when it is dropped.
+/// An array whose memory returns to the pool when it is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Buffer(Vec<f32>);
 
-/// A buffer of which every element will be written: it may hold anything.
+/// A buffer with arbitrary contents: the caller must write every element.
 pub(super) fn buffer(len: usize) -> Buffer {
-    let kept = if len < SMALLEST { None } else { pool().take(len) };
+    let kept = if len < MIN_POOLED_LEN { None } else { pool().take(len) };
     Buffer(kept.unwrap_or_else(|| vec![0.0; len]))
 }
 
-/// Keep none of those that are not in use: what comes next asks for others.
+/// Empties the pool, when buffers of other lengths will be needed.
 pub(crate) fn release_buffers() {
     *pool() = Pool::default();
 }
 
 impl Buffer {
-    /// The array itself, no longer to be kept.
-    pub fn into_vec(mut self) -> Vec<f32> {
+    /// The array, which no longer returns to the pool.
+    pub(crate) fn into_vec(mut self) -> Vec<f32> {
         std::mem::take(&mut self.0)
     }
 }
@@ -58,8 +58,8 @@ impl DerefMut for Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        if self.0.len() >= SMALLEST {
-            pool().give(std::mem::take(&mut self.0));
+        if self.0.len() >= MIN_POOLED_LEN {
+            pool().put_back(std::mem::take(&mut self.0));
         }
     }
 }
@@ -68,43 +68,43 @@ fn pool() -> MutexGuard<'static, Pool> {
     POOL.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// What is kept, by length.
+/// Free buffers by length.
 #[derive(Default)]
 struct Pool {
-    shelves: HashMap<usize, Shelf>,
-    /// Elements on all shelves.
+    by_len: HashMap<usize, FreeList>,
+    /// The elements of all free buffers.
     held: usize,
 }
 
-/// Buffers of one length.
+/// Free buffers of one length.
 #[derive(Default)]
-struct Shelf {
+struct FreeList {
     buffers: Vec<Vec<f32>>,
-    /// How many more were taken than given back: no more than these are ever accepted.
-    out: usize,
+    /// How many more were taken than returned: no more than these are accepted.
+    in_use: usize,
 }
 
 impl Pool {
     fn take(&mut self, len: usize) -> Option<Vec<f32>> {
-        let shelf = self.shelves.entry(len).or_default();
-        shelf.out += 1;
-        let buffer = shelf.buffers.pop();
+        let list = self.by_len.entry(len).or_default();
+        list.in_use += 1;
+        let buffer = list.buffers.pop();
         if buffer.is_some() {
             self.held -= len;
         }
         buffer
     }
 
-    /// Nobody asks for the lengths of yesterday: a full pool is emptied.
-    fn give(&mut self, buffer: Vec<f32>) {
+    /// Accepts a buffer that was taken. A full pool is emptied: its lengths are probably no longer in use.
+    fn put_back(&mut self, buffer: Vec<f32>) {
         let len = buffer.len();
-        if self.held + len > MOST {
+        if self.held + len > MAX_POOLED_ELEMENTS {
             *self = Self::default();
             return;
         }
-        if let Some(shelf) = self.shelves.get_mut(&len).filter(|shelf| shelf.out > 0) {
-            shelf.out -= 1;
-            shelf.buffers.push(buffer);
+        if let Some(list) = self.by_len.get_mut(&len).filter(|list| list.in_use > 0) {
+            list.in_use -= 1;
+            list.buffers.push(buffer);
             self.held += len;
         }
     }
@@ -115,22 +115,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_given_back_is_taken_again() {
+    fn a_returned_buffer_is_taken_again() {
         let mut pool = Pool::default();
         assert!(pool.take(5).is_none());
-        pool.give(vec![1.0; 5]);
+        pool.put_back(vec![1.0; 5]);
         assert_eq!((pool.held, pool.take(4)), (5, None));
         assert_eq!((pool.take(5), pool.held), (Some(vec![1.0; 5]), 0));
     }
 
     #[test]
-    fn nothing_is_kept_that_nobody_took() {
+    fn a_buffer_that_was_not_taken_is_not_accepted() {
         let mut pool = Pool::default();
-        pool.give(vec![1.0; 5]);
+        pool.put_back(vec![1.0; 5]);
         assert_eq!(pool.held, 0);
         pool.take(5);
-        pool.give(vec![1.0; 5]);
-        pool.give(vec![1.0; 5]);
+        pool.put_back(vec![1.0; 5]);
+        pool.put_back(vec![1.0; 5]);
         assert_eq!(pool.held, 5);
     }
 
@@ -138,10 +138,10 @@ mod tests {
     fn a_full_pool_is_emptied() {
         let mut pool = Pool::default();
         pool.take(5);
-        pool.give(vec![1.0; 5]);
+        pool.put_back(vec![1.0; 5]);
         pool.take(6);
-        pool.held = MOST - 5;
-        pool.give(vec![1.0; 6]);
-        assert_eq!((pool.held, pool.shelves.len()), (0, 0));
+        pool.held = MAX_POOLED_ELEMENTS - 5;
+        pool.put_back(vec![1.0; 6]);
+        assert_eq!((pool.held, pool.by_len.len()), (0, 0));
     }
 }

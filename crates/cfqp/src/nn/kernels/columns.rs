@@ -1,4 +1,4 @@
-//! From a grid to the columns that a window sees at every place (im2col), and back (col2im).
+//! Columns of a grid: the positions that a window covers at every place (im2col), and the transpose (col2im).
 
 use crate::nn::Window;
 
@@ -29,10 +29,10 @@ vectorised! {
     }
 }
 
-/// Calls `each(offset in the grid, offset in the columns)` for each row of the window at each place of each unit:
-/// runs of neighbouring positions with all their channels.
+/// Calls `visit(offset in the grid, offset in the columns)` for each row of the window at each place of each unit: runs
+/// of neighbouring positions with all their channels.
 #[inline(always)]
-fn for_each_run(window: &Window, channels: usize, grid_len: usize, mut each: impl FnMut(usize, usize)) {
+fn for_each_run(window: &Window, channels: usize, grid_len: usize, mut visit: impl FnMut(usize, usize)) {
     let ([_, width], [small_height, small_width]) = (window.large, window.small);
     let run = window.kernel[1] * channels;
     let unit = window.positions() * channels;
@@ -43,7 +43,7 @@ fn for_each_run(window: &Window, channels: usize, grid_len: usize, mut each: imp
                 let left = x * window.stride[1];
                 for row in 0..window.kernel[0] {
                     let top = y * window.stride[0] + row;
-                    each(start + (top * width + left) * channels, at);
+                    visit(start + (top * width + left) * channels, at);
                     at += run;
                 }
             }
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_follow_the_windows_table_and_come_back_summed() {
+    fn columns_follow_the_table_of_the_window_and_are_summed_back() {
         for window in [Window::new([1, 8], [1, 3], [1, 2]), Window::new([5, 6], [3, 3], [2, 2])] {
             let (channels, n) = (2, 3);
             let grid: Vec<f32> = (0..n * window.positions() * channels).map(|i| i as f32).collect();

@@ -1,6 +1,6 @@
-//! A convolution, or its transpose, of some units: matrix products and moves between grid and columns.
+//! Convolutions and transposed convolutions as matrix products of columns.
 //!
-//! With C = columns of a grid (`gather`) and C' its transpose (`scatter`):
+//! With C(x) the columns of a grid x (`gather`) and C' its transpose (`scatter`):
 //!
 //! | | forward | weight's gradient | input's gradient |
 //! |---|---|---|---|
@@ -11,27 +11,27 @@ use super::columns::{gather, scatter};
 use super::matrix::{Matrix, product};
 use crate::nn::Window;
 
-/// Elements of the columns that are worked on at once: they stay in the second-level cache.
-const TILE: usize = 1 << 18;
+/// The elements of the columns of a tile, which stay in the second-level cache.
+const TILE_ELEMENTS: usize = 1 << 18;
 
 /// The sizes of a convolution or transposed convolution.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Convolution {
-    /// Where it looks.
+    /// The window.
     pub window: Window,
-    /// From places to positions, not from positions to places.
+    /// Whether it maps places to positions instead of positions to places.
     pub transposed: bool,
-    /// Channels of the input, and of a second input beside it (zero if there is none; only if transposed).
+    /// Channels of the input, and of a second input of a transposed convolution (zero if there is none).
     pub inputs: [usize; 2],
     /// Channels of the output.
     pub outputs: usize,
 }
 
-/// Where the gradients of a convolution go.
+/// The destination of the gradients of a convolution.
 pub(super) struct Gradients<'a> {
     /// Of the weight.
     pub weight: &'a mut [f32],
-    /// Whether to add to what is there.
+    /// Whether to add to the gradient of the weight instead of overwriting it.
     pub add: bool,
     /// Of the inputs, if they are wanted.
     pub x: Option<[&'a mut [f32]; 2]>,
@@ -39,37 +39,37 @@ pub(super) struct Gradients<'a> {
 
 impl Convolution {
     /// Elements of one unit's input and second input.
-    pub fn width_in(&self) -> [usize; 2] {
+    pub(crate) fn width_in(&self) -> [usize; 2] {
         let sites = if self.transposed { self.window.places() } else { self.window.positions() };
         self.inputs.map(|channels| channels * sites)
     }
 
     /// Positions or places of the output.
-    pub fn sites_out(&self) -> usize {
+    pub(crate) fn sites_out(&self) -> usize {
         if self.transposed { self.window.positions() } else { self.window.places() }
     }
 
     /// Elements of one unit's output.
-    pub fn width_out(&self) -> usize {
+    pub(crate) fn width_out(&self) -> usize {
         self.sites_out() * self.outputs
     }
 
-    /// Multiplications of one unit.
+    /// The number of multiplications per unit.
     pub(super) fn work(&self) -> usize {
         self.window.places() * self.window.cover() * (self.inputs[0] + self.inputs[1]) * self.outputs
     }
 
-    /// How many units to work on at once.
+    /// The number of units per tile.
     pub(super) fn tile(&self) -> usize {
-        (TILE / self.columns_of_unit()).max(1)
+        (TILE_ELEMENTS / self.columns_of_unit()).max(1)
     }
 
-    /// Room for the columns of `units`.
+    /// The length of the scratch memory for `units`.
     pub(super) fn scratch(&self, units: usize) -> usize {
-        if self.whole() { 0 } else { units * self.columns_of_unit() }
+        if self.is_whole() { 0 } else { units * self.columns_of_unit() }
     }
 
-    /// z of some units; `scratch` is overwritten.
+    /// Computes z of a tile; `scratch` is overwritten.
     pub(super) fn forward(&self, x: [&[f32]; 2], weight: &[f32], z: &mut [f32], scratch: &mut [f32]) {
         if self.transposed {
             self.forward_transposed(x, weight, z, scratch);
@@ -80,18 +80,18 @@ impl Convolution {
     }
 
     fn forward_transposed(&self, x: [&[f32]; 2], weight: &[f32], z: &mut [f32], scratch: &mut [f32]) {
-        let weights = self.split(weight);
-        let columns = if self.whole() { &mut *z } else { &mut *scratch };
+        let weights = self.split_weight(weight);
+        let columns = if self.is_whole() { &mut *z } else { &mut *scratch };
         product(Matrix::new(x[0], self.inputs[0]), weights[0], columns, false);
         if self.inputs[1] > 0 {
             product(Matrix::new(x[1], self.inputs[1]), weights[1], columns, true);
         }
-        if !self.whole() {
+        if !self.is_whole() {
             scatter(&self.window, self.outputs, scratch, z);
         }
     }
 
-    /// The gradients of some units, from the gradient `dz` of their outputs; `scratch` is overwritten.
+    /// Computes the gradients of a tile from the gradient `dz` of its outputs; `scratch` is overwritten.
     pub(super) fn backward(
         &self,
         x: [&[f32]; 2],
@@ -109,7 +109,7 @@ impl Convolution {
         product(Matrix::new(columns, self.row()).transposed(), dz, grads.weight, grads.add);
         let Some([dx, _]) = grads.x else { return };
         let weight = Matrix::new(weight, self.outputs).transposed();
-        if self.whole() {
+        if self.is_whole() {
             product(dz, weight, dx, false);
         } else {
             product(dz, weight, scratch, false);
@@ -132,7 +132,7 @@ impl Convolution {
                 product(Matrix::new(x, channels).transposed(), columns, dw, grads.add);
             }
         }
-        let weights = self.split(weight);
+        let weights = self.split_weight(weight);
         for (dx, weight) in grads.x.into_iter().flatten().zip(weights) {
             if !dx.is_empty() {
                 product(columns, weight.transposed(), dx, false);
@@ -140,8 +140,8 @@ impl Convolution {
         }
     }
 
-    /// Whether the window stops once and covers everything: then the grid is its own columns.
-    fn whole(&self) -> bool {
+    /// Whether the window has one place and covers the whole grid: then the grid is its own columns.
+    fn is_whole(&self) -> bool {
         self.window.places() == 1 && self.window.cover() == self.window.positions()
     }
 
@@ -155,15 +155,15 @@ impl Convolution {
     }
 
     fn columns_of<'a>(&self, grid: &'a [f32], channels: usize, scratch: &'a mut [f32]) -> &'a [f32] {
-        if self.whole() {
+        if self.is_whole() {
             return grid;
         }
         gather(&self.window, channels, grid, scratch);
         scratch
     }
 
-    /// A transposed convolution's weights of the two inputs.
-    fn split<'a>(&self, weight: &'a [f32]) -> [Matrix<'a>; 2] {
+    /// The weights of the two inputs of a transposed convolution.
+    fn split_weight<'a>(&self, weight: &'a [f32]) -> [Matrix<'a>; 2] {
         let (first, second) = weight.split_at(self.inputs[0] * self.row());
         [first, second].map(|part| Matrix::new(part, self.row()))
     }

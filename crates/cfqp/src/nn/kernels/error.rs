@@ -1,18 +1,18 @@
-//! The squared error of an output, and its gradient.
+//! The sum of squared errors and its gradient.
 
 use super::buffer::{Buffer, buffer};
 
-/// Sums are kept in so many lanes, so that every processor adds in the same order ...
+/// The number of partial sums, fixed so that every processor adds in the same order.
 const LANES: usize = 16;
-/// ... and over blocks of so many elements, so that long sums stay exact.
+/// Elements that are summed in f32; blocks of them are summed in f64.
 const BLOCK: usize = 4096;
 
-/// sum of (a - b)^2
+/// sum_i (a_i - b_i)^2
 pub(crate) fn sum_of_squares(a: &[f32], b: &[f32]) -> f32 {
     let mut total = 0.0_f64;
     for (a, b) in a.chunks(BLOCK).zip(b.chunks(BLOCK)) {
         let mut lanes = [0.0; LANES];
-        block(a, b, &mut lanes);
+        add_squares(a, b, &mut lanes);
         total += lanes.iter().copied().map(f64::from).sum::<f64>();
     }
     total as f32
@@ -20,7 +20,7 @@ pub(crate) fn sum_of_squares(a: &[f32], b: &[f32]) -> f32 {
 
 vectorised! {
     /// lanes += (a - b)^2
-    fn block(a: &[f32], b: &[f32], lanes: &mut [f32; LANES]) {
+    fn add_squares(a: &[f32], b: &[f32], lanes: &mut [f32; LANES]) {
         let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
         let mut sums = *lanes;
         for (a, b) in a.iter().zip(b) {
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sums_of_any_length() {
+    fn sums_are_exact_for_any_length() {
         for n in [0, 1, 15, 16, 17, 5000] {
             let (a, b): (Vec<f32>, Vec<f32>) = (0..n).map(|i| (i as f32 * 0.5, i as f32 * 0.25)).unzip();
             let exact: f64 = (0..n).map(|i| (i as f64 * 0.25).powi(2)).sum();

@@ -1,22 +1,22 @@
-//! y = x W + b, or swish of it
+//! y = x W + b or y = swish(x W + b)
 
+use super::batch_split::{BatchSplit, map_parts, sum_arrays};
 use super::buffer::{Buffer, buffer};
 use super::matrix::{Matrix, product};
-use super::parts::{Parts, run, total};
 use super::vectorised::{sigmoid, swish_slope};
 
-/// The parameters.
+/// An affine map and its parameters.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Affine<'a> {
     /// `[inputs, outputs]`
     pub weight: &'a [f32],
     /// `[outputs]`
     pub bias: &'a [f32],
-    /// Whether swish follows.
+    /// Whether swish is applied.
     pub swish: bool,
 }
 
-/// The gradients, each the shape of what it is the gradient of; `x` is empty if not wanted.
+/// The gradients, each of the shape of its variable; `x` is empty if not wanted.
 #[derive(Debug)]
 pub(crate) struct LinearGrads {
     /// Of the input.
@@ -87,18 +87,18 @@ impl Affine<'_> {
         self.weight.len() / self.bias.len()
     }
 
-    /// y, and z = x W + b, which the backward pass needs where swish follows; else it is empty.
+    /// y, and z = x W + b, which the backward pass of swish needs; z is empty without swish.
     ///
     /// # Shapes
-    /// `[n, inputs]` to `[n, outputs]` each
-    pub fn forward(&self, x: &[f32]) -> (Buffer, Buffer) {
+    /// x `[n, inputs]`, y and z `[n, outputs]`
+    pub(crate) fn forward(&self, x: &[f32]) -> (Buffer, Buffer) {
         let (inputs, outputs) = (self.inputs(), self.bias.len());
         let n = x.len() / inputs;
         let (mut y, mut z) = (buffer(n * outputs), buffer(if self.swish { n * outputs } else { 0 }));
-        let parts = Parts::of(n, self.weight.len());
-        let work = parts.cut(x).zip(parts.cut_mut(&mut y)).zip(parts.cut_mut(&mut z));
+        let split = BatchSplit::new(n, self.weight.len());
+        let work = split.parts(x).zip(split.parts_mut(&mut y)).zip(split.parts_mut(&mut z));
         let weight = Matrix::new(self.weight, outputs);
-        run(work.collect(), |((x, y), z)| {
+        map_parts(work.collect(), |((x, y), z)| {
             if self.swish {
                 product(Matrix::new(x, inputs), weight, z, false);
                 bias_swish(self.bias, z, y);
@@ -110,14 +110,14 @@ impl Affine<'_> {
         (y, z)
     }
 
-    /// The gradients from that of y.
-    pub fn backward(&self, x: &[f32], z: &[f32], dy: &[f32], wants_x: bool) -> LinearGrads {
+    /// The gradients, from the gradient `dy` of y.
+    pub(crate) fn backward(&self, x: &[f32], z: &[f32], dy: &[f32], wants_x: bool) -> LinearGrads {
         let (inputs, outputs) = (self.inputs(), self.bias.len());
         let n = x.len() / inputs;
         let mut dx = buffer(if wants_x { x.len() } else { 0 });
-        let parts = Parts::of(n, self.weight.len());
-        let work = parts.cut(x).zip(parts.cut(z)).zip(parts.cut(dy)).zip(parts.cut_mut(&mut dx));
-        let sums = run(work.collect(), |(((x, z), dy), dx)| {
+        let split = BatchSplit::new(n, self.weight.len());
+        let work = split.parts(x).zip(split.parts(z)).zip(split.parts(dy)).zip(split.parts_mut(&mut dx));
+        let sums = map_parts(work.collect(), |(((x, z), dy), dx)| {
             let (mut dz, mut dw, mut db) =
                 (buffer(z.len()), buffer(self.weight.len()), Buffer::from(vec![0.0; outputs]));
             let dz = if self.swish {
@@ -135,6 +135,10 @@ impl Affine<'_> {
             (dw, db)
         });
         let (weights, biases): (Vec<_>, Vec<_>) = sums.into_iter().unzip();
-        LinearGrads { x: dx, weight: total(weights, self.weight.len()), bias: total(biases, outputs) }
+        LinearGrads {
+            x: dx,
+            weight: sum_arrays(weights, self.weight.len()),
+            bias: sum_arrays(biases, outputs),
+        }
     }
 }

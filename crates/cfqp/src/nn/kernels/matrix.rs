@@ -1,4 +1,4 @@
-//! Matrix products on one thread.
+//! Matrix products on a single thread.
 
 /// A row-major matrix, or the transpose of one.
 #[derive(Clone, Copy, Debug)]
@@ -12,14 +12,17 @@ pub(super) struct Matrix<'a> {
 
 impl<'a> Matrix<'a> {
     /// `data` as rows of `columns`.
-    pub fn new(data: &'a [f32], columns: usize) -> Self {
+    ///
+    /// # Panics
+    /// If the length of `data` is not a multiple of `columns`.
+    pub(super) fn new(data: &'a [f32], columns: usize) -> Self {
         let rows = data.len() / columns;
         assert_eq!(data.len(), rows * columns, "a matrix of {columns} columns");
         Self { data, rows, columns, row_stride: columns, column_stride: 1 }
     }
 
-    /// The transpose: the same data, read the other way.
-    pub fn transposed(self) -> Self {
+    /// The transpose, on the same data.
+    pub(super) fn transposed(self) -> Self {
         Self {
             rows: self.columns,
             columns: self.rows,
@@ -31,15 +34,19 @@ impl<'a> Matrix<'a> {
 }
 
 /// c = a b, or c += a b if `add`.
+///
+/// # Panics
+/// If the sizes of a, b and c do not match.
 pub(super) fn product(a: Matrix<'_>, b: Matrix<'_>, c: &mut [f32], add: bool) {
     assert_eq!(a.columns, b.rows, "inner sizes of a product");
     assert_eq!(c.len(), a.rows * b.columns, "size of a product");
-    debug_assert!(a.data.len() == a.rows * a.columns && b.data.len() == b.rows * b.columns);
     if c.is_empty() {
         return;
     }
-    // SAFETY: `Matrix::new` and the checks above make each pointer and its strides stay within its slice, and
-    // the mutable borrow keeps c apart from a and b.
+    // SAFETY: `Matrix::new` ensures data.len() = rows * columns with strides (columns, 1), and `transposed` swaps sizes and
+    // strides together, so that every element (i, j) of a and b, at i * row_stride + j * column_stride, lies within its
+    // slice. c holds a.rows * b.columns elements, asserted above, with strides (b.columns, 1). The inner sizes are equal,
+    // asserted above. c is borrowed mutably and does not overlap a or b.
     unsafe {
         gemm::gemm(
             a.rows,
@@ -75,7 +82,7 @@ mod tests {
         let mut c = [0.0; 4];
         product(Matrix::new(&a, 3), Matrix::new(&b, 2), &mut c, false);
         assert_eq!(c, [58., 64., 139., 154.]);
-        // [2, 3] times the transpose of [2, 3], on top of what is there
+        // [2, 3] times the transpose of [2, 3], added
         product(Matrix::new(&a, 3), Matrix::new(&b, 3).transposed(), &mut c, true);
         assert_eq!(c, [58. + 50., 64. + 68., 139. + 122., 154. + 167.]);
     }

@@ -1,4 +1,4 @@
-//! Treatment term, group norm and swish in a few passes over a unit that stays in the cache.
+//! swish(group norm(z + term)), in a few passes over a unit that stays in the cache.
 //!
 //! ```text
 //! forward:   h = (z + term - mean) * scale     mean and variance over a group, scale = 1/sqrt(variance + 1e-5)
@@ -22,7 +22,7 @@ pub(super) struct Norm<'a> {
     pub groups: usize,
 }
 
-/// The gradients of scale and shift, added up over units.
+/// The gradients of scale and shift, summed over units.
 #[derive(Debug)]
 pub(super) struct NormGrads {
     /// Of the scale.
@@ -32,7 +32,7 @@ pub(super) struct NormGrads {
 }
 
 vectorised! {
-    /// Some units of z, which becomes h, to y.
+    /// Computes y; z is replaced by h.
     ///
     /// # Shapes
     /// term and scale `[n, channels]`, z and y `[n, positions, channels]`
@@ -49,12 +49,12 @@ vectorised! {
             for row in z.chunks_exact_mut(channels) {
                 add_term(row, term, &mut mean);
             }
-            share(&mut mean, norm.groups, inverse);
+            group_means(&mut mean, norm.groups, inverse);
             scale.fill(0.0);
             for row in z.chunks_exact_mut(channels) {
                 centre(row, &mean, scale);
             }
-            share(scale, norm.groups, inverse);
+            group_means(scale, norm.groups, inverse);
             for variance in scale.iter_mut() {
                 *variance = 1.0 / (*variance + EPSILON).sqrt();
             }
@@ -65,25 +65,25 @@ vectorised! {
     }
 }
 
-/// What the backward pass of some units reads.
+/// What the backward pass reads.
 #[derive(Clone, Copy)]
-pub(super) struct Back<'a> {
+pub(super) struct BackwardInput<'a> {
     /// The gradient of y.
     pub dy: &'a [f32],
-    /// h, as the forward pass left it.
+    /// h, from the forward pass.
     pub normal: &'a [f32],
-    /// What h was multiplied by.
+    /// The factors of the normalisation.
     pub scale: &'a [f32],
 }
 
 vectorised! {
-    /// The gradients of some units.
+    /// Computes dz and dterm, and adds to the gradients of scale and shift.
     ///
     /// # Shapes
     /// dz `[n, positions, channels]`, dterm `[n, channels]`
     pub(super) fn norm_swish_backward(
         norm: &Norm<'_>,
-        back: Back<'_>,
+        back: BackwardInput<'_>,
         dz: &mut [f32],
         dterm: &mut [f32],
         grads: &mut NormGrads,
@@ -104,10 +104,10 @@ vectorised! {
                 deactivate(dy, h, norm.gamma, norm.beta, du);
                 accumulate(du, h, &mut mean, &mut mean_h);
             }
-            weigh(&mut mean, norm.gamma, &mut grads.beta);
-            weigh(&mut mean_h, norm.gamma, &mut grads.gamma);
-            share(&mut mean, norm.groups, inverse);
-            share(&mut mean_h, norm.groups, inverse);
+            add_to_gradient(&mut mean, norm.gamma, &mut grads.beta);
+            add_to_gradient(&mut mean_h, norm.gamma, &mut grads.gamma);
+            group_means(&mut mean, norm.groups, inverse);
+            group_means(&mut mean_h, norm.groups, inverse);
             dterm.fill(0.0);
             for (h, du) in h.chunks_exact(channels).zip(dz.chunks_exact_mut(channels)) {
                 project(du, h, norm.gamma, [scale, &mean, &mean_h], dterm);
@@ -116,9 +116,9 @@ vectorised! {
     }
 }
 
-/// Replaces per-channel sums by their groups' sums, times `inverse`.
+/// Replaces sums over channels by the sums of their groups times `inverse`.
 #[inline(always)]
-fn share(sums: &mut [f32], groups: usize, inverse: f32) {
+fn group_means(sums: &mut [f32], groups: usize, inverse: f32) {
     let size = sums.len() / groups;
     for group in sums.chunks_exact_mut(size) {
         let sum = group.iter().sum::<f32>() * inverse;
@@ -126,7 +126,7 @@ fn share(sums: &mut [f32], groups: usize, inverse: f32) {
     }
 }
 
-// One position's channels each. Slices are cut to one length, so that the loops need no bounds checks.
+// The functions below work on the channels of one position. Slices are cut to one length, which removes bounds checks.
 
 /// row += term, sum += row
 #[inline(always)]
@@ -186,7 +186,7 @@ fn accumulate(du: &[f32], h: &[f32], sum: &mut [f32], sum_h: &mut [f32]) {
 
 /// grad += sum, sum *= gamma
 #[inline(always)]
-fn weigh(sum: &mut [f32], gamma: &[f32], grad: &mut [f32]) {
+fn add_to_gradient(sum: &mut [f32], gamma: &[f32], grad: &mut [f32]) {
     for ((sum, gamma), grad) in sum.iter_mut().zip(gamma).zip(grad) {
         *grad += *sum;
         *sum *= gamma;
@@ -195,10 +195,10 @@ fn weigh(sum: &mut [f32], gamma: &[f32], grad: &mut [f32]) {
 
 /// du = dz = scale (du gamma - mean - h mean_h), dterm += dz
 #[inline(always)]
-fn project(du: &mut [f32], h: &[f32], gamma: &[f32], of: [&[f32]; 3], dterm: &mut [f32]) {
+fn project(du: &mut [f32], h: &[f32], gamma: &[f32], factors: [&[f32]; 3], dterm: &mut [f32]) {
     let n = du.len();
     let (h, gamma, dterm) = (&h[..n], &gamma[..n], &mut dterm[..n]);
-    let [scale, mean, mean_h] = of.map(|values| &values[..n]);
+    let [scale, mean, mean_h] = factors.map(|values| &values[..n]);
     for c in 0..n {
         let dz = scale[c] * (du[c] * gamma[c] - mean[c] - h[c] * mean_h[c]);
         du[c] = dz;

@@ -1,6 +1,6 @@
-//! Kernels compiled for several instruction sets, and an exponential that they can use.
+//! A macro for kernels that are compiled for several instruction sets, and functions that vectorise in them.
 
-/// Defines a function whose body runs [`wide`](crate::nn::simd::wide).
+/// Defines a function whose body runs under [`with_simd`](crate::math::simd::with_simd).
 macro_rules! vectorised {
     ($(#[$meta:meta])* $vis:vis fn $name:ident($($arg:ident: $type:ty),* $(,)?) $body:block) => {
         $(#[$meta])*
@@ -8,7 +8,7 @@ macro_rules! vectorised {
             #[inline(always)]
             fn plain($($arg: $type),*) $body
 
-            $crate::nn::simd::wide(
+            $crate::math::simd::with_simd(
                 #[inline(always)]
                 || plain($($arg),*),
             )
@@ -16,13 +16,13 @@ macro_rules! vectorised {
     };
 }
 
-/// exp(x) within 2 units in the last place, with x cut to [-87, 88].
+/// exp(x) within 2 units in the last place, with x clamped to [-87, 88].
 ///
-/// x = n ln 2 + r with a whole n and |r| <= ln 2 / 2; a polynomial for exp(r), and n put into the exponent bits.
-/// No branches and no calls: loops over it are vectorised. (A processor without a fused multiply-add does have to call.)
+/// x = n ln 2 + r with a whole n and |r| <= ln 2 / 2; a polynomial for exp(r), and n in the exponent bits.
+/// Without branches and calls, so that loops over it are vectorised (except on processors without fused multiply-add).
 #[inline(always)]
 pub(in crate::nn) fn exp(x: f32) -> f32 {
-    /// 1.5 * 2^23: adding it rounds to a whole number, which then stands in the lowest bits.
+    /// 1.5 * 2^23: adding it rounds to a whole number in the lowest bits.
     const ROUND: f32 = 12_582_912.0;
     /// ln 2 in two parts, the first exact in few bits.
     const LN_2: [f32; 2] = [0.693_359_4, -2.121_944_4e-4];
@@ -40,8 +40,8 @@ pub(in crate::nn) fn exp(x: f32) -> f32 {
 
 /// 1 / x within 2 units in the last place, for x in [1, 2^125].
 ///
-/// Taking the bits of x from a constant turns its exponent around and leaves an eighth of error, which Newton's steps
-/// square three times over. A division of wide vectors takes four times as long.
+/// Subtracting the bits of x from a constant negates its exponent, with a relative error of at most 1/8; each of three
+/// Newton steps squares the error. Dividing wide vectors takes four times as long.
 #[inline(always)]
 fn reciprocal(x: f32) -> f32 {
     let mut y = f32::from_bits(0x7EF1_27EA - x.to_bits());
@@ -51,7 +51,7 @@ fn reciprocal(x: f32) -> f32 {
     y
 }
 
-/// 1 / (1 + exp(-x)), with x no less than -80
+/// 1 / (1 + exp(-x)), with x clamped to at least -80
 #[inline(always)]
 pub(super) fn sigmoid(x: f32) -> f32 {
     reciprocal(1.0 + exp((-x).min(80.0)))

@@ -1,4 +1,4 @@
-//! Addition, dropout and layer norm as one operation of the CPU backend, with its backward pass.
+//! Dropout, residual addition and layer norm as one differentiable operation of the CPU backend.
 //!
 //! With h = (z - mean) r, r = 1/sqrt(variance + 1e-5), y = h gain + bias and g = dy gain:
 //!
@@ -18,27 +18,25 @@ use burn::tensor::Tensor;
 use burn_flex::FlexTensor;
 use rayon::prelude::*;
 
-use super::{EPSILON, Mask};
-use crate::nn::flex::{PART, add_columns, floats, from_floats, whole};
-use crate::nn::simd::{dot, sum, wide};
+use super::{EPSILON, Mask, SharedMask};
+use crate::math::simd::{dot, sum, with_simd};
+use crate::nn::flex::{ROWS_PER_TASK, add_columns, floats, from_floats, into_exact_buffer};
 
-/// What the operation is told beside its tensors.
-#[derive(Clone, Debug)]
-pub struct Drop(Option<Arc<Mask>>);
-
-/// Addition and layer norm, as the CPU backend does them.
+/// The operation of a backend.
 #[backend_extension(Autodiff, Flex)]
-pub trait NormOps: Backend {
+pub(super) trait NormOps: Backend {
     /// norm(x + a m)
     fn add_norm(
         x: FloatTensor<Self>,
         a: FloatTensor<Self>,
         gain: FloatTensor<Self>,
         bias: FloatTensor<Self>,
-        drop: Drop,
+        mask: SharedMask,
     ) -> FloatTensor<Self>;
 }
 
+/// norm(x + a m)
+///
 /// # Shapes
 /// x and a `[n, width]`, gain and bias `[width]`, to `[n, width]`
 pub(super) fn add(
@@ -50,10 +48,10 @@ pub(super) fn add(
 ) -> Tensor<2> {
     let (x, a, gain, bias) =
         (x.into_dispatch(), a.into_dispatch(), gain.into_dispatch(), bias.into_dispatch());
-    Tensor::from_dispatch(Dispatch::add_norm(x, a, gain, bias, Drop(mask)))
+    Tensor::from_dispatch(Dispatch::add_norm(x, a, gain, bias, SharedMask(mask)))
 }
 
-/// What the backward pass needs.
+/// The values that the backward pass needs.
 #[derive(Clone, Debug)]
 struct State {
     gain: FlexTensor,
@@ -61,7 +59,7 @@ struct State {
     normal: Arc<Vec<f32>>,
     /// r `[n]`
     rate: Arc<Vec<f32>>,
-    drop: Drop,
+    mask: SharedMask,
 }
 
 fn forward(
@@ -69,20 +67,23 @@ fn forward(
     a: FlexTensor,
     gain: FlexTensor,
     bias: &FlexTensor,
-    drop: Drop,
+    mask: SharedMask,
 ) -> (FlexTensor, State) {
-    let (mut y, gain, bias) = (whole(a), gain.to_contiguous(), bias.to_contiguous());
+    let (mut y, gain, bias) = (into_exact_buffer(a), gain.to_contiguous(), bias.to_contiguous());
     let shape = y.layout().shape().to_vec();
     let (n, width) = (shape[0], shape[1]);
     let (mut normal, mut rate) = (vec![0.0; n * width], vec![0.0; n]);
-    let parts = y.storage_mut::<f32>().par_chunks_mut(PART * width).zip(floats(x).par_chunks(PART * width));
-    let kept = normal.par_chunks_mut(PART * width).zip(rate.par_chunks_mut(PART));
-    parts.zip(kept).enumerate().for_each(|(i, ((y, x), (normal, rate)))| {
-        wide(
+    let parts = y
+        .storage_mut::<f32>()
+        .par_chunks_mut(ROWS_PER_TASK * width)
+        .zip(floats(x).par_chunks(ROWS_PER_TASK * width));
+    let saved = normal.par_chunks_mut(ROWS_PER_TASK * width).zip(rate.par_chunks_mut(ROWS_PER_TASK));
+    parts.zip(saved).enumerate().for_each(|(i, ((y, x), (normal, rate)))| {
+        with_simd(
             #[inline(always)]
             || {
-                if let Some(mask) = &drop.0 {
-                    mask.multiply(i * PART * width, y);
+                if let Some(mask) = &mask.0 {
+                    mask.multiply(i * ROWS_PER_TASK * width, y);
                 }
                 let rows = y.chunks_exact_mut(width).zip(x.chunks_exact(width));
                 for ((row, rate), (y, x)) in normal.chunks_exact_mut(width).zip(rate).zip(rows) {
@@ -93,10 +94,10 @@ fn forward(
             },
         );
     });
-    (y, State { gain, normal: Arc::new(normal), rate: Arc::new(rate), drop })
+    (y, State { gain, normal: Arc::new(normal), rate: Arc::new(rate), mask })
 }
 
-/// z becomes (z - mean) r; r.
+/// Replaces z by (z - mean) r; returns r.
 #[inline(always)]
 fn normalise(z: &mut [f32]) -> f32 {
     let width = z.len() as f32;
@@ -120,12 +121,13 @@ fn backward(state: &State, dy: &FlexTensor) -> [FlexTensor; 4] {
     let gain = floats(&state.gain);
     let (n, width) = (state.rate.len(), gain.len());
     let (mut dx, mut da) = (vec![0.0; n * width], vec![0.0; n * width]);
-    let told = floats(dy).par_chunks(PART * width).zip(state.normal.par_chunks(PART * width));
-    let made = dx.par_chunks_mut(PART * width).zip(da.par_chunks_mut(PART * width));
-    let parts = told.zip(state.rate.par_chunks(PART)).zip(made).enumerate();
+    let read =
+        floats(dy).par_chunks(ROWS_PER_TASK * width).zip(state.normal.par_chunks(ROWS_PER_TASK * width));
+    let written = dx.par_chunks_mut(ROWS_PER_TASK * width).zip(da.par_chunks_mut(ROWS_PER_TASK * width));
+    let parts = read.zip(state.rate.par_chunks(ROWS_PER_TASK)).zip(written).enumerate();
     let sums = parts.map(|(i, (((dy, normal), rate), (dx, da)))| {
         let (mut d_gain, mut d_bias) = (vec![0.0; width], vec![0.0; width]);
-        wide(
+        with_simd(
             #[inline(always)]
             || {
                 let rows = dy.chunks_exact(width).zip(normal.chunks_exact(width)).zip(rate);
@@ -137,8 +139,8 @@ fn backward(state: &State, dy: &FlexTensor) -> [FlexTensor; 4] {
                     dx.iter_mut().zip(h).for_each(|(g, h)| *g = rate * (*g - mean - h * slope));
                 }
                 da.copy_from_slice(dx);
-                if let Some(mask) = &state.drop.0 {
-                    mask.multiply(i * PART * width, da);
+                if let Some(mask) = &state.mask.0 {
+                    mask.multiply(i * ROWS_PER_TASK * width, da);
                 }
             },
         );
@@ -155,9 +157,9 @@ impl NormOps for Flex {
         a: FloatTensor<Self>,
         gain: FloatTensor<Self>,
         bias: FloatTensor<Self>,
-        drop: Drop,
+        mask: SharedMask,
     ) -> FloatTensor<Self> {
-        forward(&x.to_contiguous(), a, gain, &bias, drop).0
+        forward(&x.to_contiguous(), a, gain, &bias, mask).0
     }
 }
 
@@ -167,11 +169,11 @@ impl<C: CheckpointStrategy> NormOps for Autodiff<Flex, C> {
         a: FloatTensor<Self>,
         gain: FloatTensor<Self>,
         bias: FloatTensor<Self>,
-        drop: Drop,
+        mask: SharedMask,
     ) -> FloatTensor<Self> {
         let ((x, node_x), (a, node_a)) = (x.into_parts(), a.into_parts());
         let ((gain, node_gain), (bias, node_bias)) = (gain.into_parts(), bias.into_parts());
-        let (y, state) = forward(&x.to_contiguous(), a, gain, &bias, drop);
+        let (y, state) = forward(&x.to_contiguous(), a, gain, &bias, mask);
         match AddNorm.prepare::<C>([node_x, node_a, node_gain, node_bias]).compute_bound().stateful() {
             OpsKind::Tracked(prepared) => prepared.finish(state, y),
             OpsKind::UnTracked(prepared) => prepared.finish(y),

@@ -1,0 +1,72 @@
+//! The arguments that commands which ask a model share.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use cfqp::{AskOptions, Resources};
+
+use crate::error::Result;
+use crate::files::check_out;
+use crate::resources::ResourceArgs;
+
+/// A model and units.
+#[derive(Args, Clone, Debug)]
+pub(super) struct SourceArgs {
+    /// The model file
+    pub model: PathBuf,
+    /// The units, with their x, t and y: .csv, .parquet, .arrow or .npz
+    pub file: PathBuf,
+}
+
+/// How a model is asked, and on what it runs.
+#[derive(Args, Clone, Copy, Debug)]
+pub(super) struct AskArgs {
+    /// How much of a unit's noise is the same under the new treatment, from 0 (fresh noise) to 1 (the same noise)
+    #[arg(long, default_value_t = 1.0, value_name = "R", allow_negative_numbers = true)]
+    rho: f32,
+    /// The level of the intervals, between 0 and 1
+    #[arg(long, default_value_t = 0.9, value_name = "L", allow_negative_numbers = true)]
+    level: f64,
+    #[command(flatten)]
+    resources: ResourceArgs,
+}
+
+/// Validated settings of a question.
+pub(super) struct ResolvedAsk {
+    pub ask: AskOptions,
+    pub resources: Resources,
+}
+
+impl AskArgs {
+    /// Validates the settings and opens the device.
+    pub(super) fn resolve(&self) -> Result<ResolvedAsk> {
+        let ask = AskOptions { rho: self.rho, level: self.level };
+        ask.validate()?;
+        Ok(ResolvedAsk { ask, resources: self.resources.resolve()? })
+    }
+}
+
+/// An output file.
+#[derive(Args, Clone, Debug)]
+pub(super) struct OutArgs {
+    /// The file to write
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// Replace existing files
+    #[arg(long)]
+    force: bool,
+}
+
+impl OutArgs {
+    /// The file, after checking that it can be written.
+    pub(super) fn resolve(&self) -> Result<&Path> {
+        self.check(&self.out)?;
+        Ok(&self.out)
+    }
+
+    /// Checks that another file that belongs to this one can be written.
+    pub(super) fn check(&self, path: &Path) -> Result<()> {
+        check_out(path, self.force)
+    }
+}

@@ -1,0 +1,137 @@
+//! Tables of a comparison as text, Markdown and LaTeX; cells are mean ± standard deviation.
+
+use cfqp::eval::{RunStatistics, Summary};
+
+use crate::format::{align_rows, format_short};
+
+/// A column: the name of the measure in the library, its heading, the format of its numbers.
+type Column = (&'static str, &'static str, fn(f64) -> String);
+
+const COLUMNS: [Column; 13] = [
+    ("cf_mse", "cf mse", format_short),
+    ("cf_mse_raw", "in units of y", format_short),
+    ("ssim", "SSIM", three),
+    ("pehe", "PEHE", format_short),
+    ("pehe_square", "PEHE^2", format_short),
+    ("class_accuracy", "accuracy", three),
+    ("ari", "ARI", three),
+    ("coverage", "coverage", three),
+    ("width", "width", format_short),
+    ("validation_loss", "own val loss", format_short),
+    ("fit_seconds", "fit s", one),
+    ("query_seconds", "query s", one),
+    ("peak_rss_mb", "MB", whole),
+];
+
+fn three(value: f64) -> String {
+    format!("{value:.3}")
+}
+
+fn one(value: f64) -> String {
+    format!("{value:.1}")
+}
+
+fn whole(value: f64) -> String {
+    format!("{value:.0}")
+}
+
+/// Headings and cells: one row per method, one column per measure that any method has.
+pub struct ComparisonTable {
+    rows: Vec<Vec<String>>,
+}
+
+impl ComparisonTable {
+    /// A row per summary.
+    pub fn new(summaries: &[Summary]) -> Self {
+        let has = |name: &str| summaries.iter().any(|summary| find(summary, name).is_some());
+        let columns: Vec<&Column> = COLUMNS.iter().filter(|(name, ..)| has(name)).collect();
+        let heading = std::iter::once("method").chain(columns.iter().map(|column| column.1));
+        let mut rows = vec![heading.map(str::to_owned).collect::<Vec<_>>()];
+        for summary in summaries {
+            let failed =
+                if summary.failed > 0 { format!(" ({} failed)", summary.failed) } else { String::new() };
+            let mut row = vec![format!("{}{failed}", summary.method.name())];
+            row.extend(columns.iter().map(|(name, _, write)| format_spread(find(summary, name), *write)));
+            rows.push(row);
+        }
+        Self { rows }
+    }
+
+    /// Rows of cells, the first with the headings.
+    pub fn from_rows(rows: Vec<Vec<String>>) -> Self {
+        Self { rows }
+    }
+
+    /// Aligned columns.
+    pub fn text(&self) -> String {
+        align_rows(&self.rows)
+    }
+
+    /// A table in Markdown.
+    pub fn markdown(&self) -> String {
+        let line = |row: &Vec<String>| format!("| {} |\n", row.join(" | "));
+        let rule = format!("|---|{}\n", "---:|".repeat(self.rows[0].len() - 1));
+        let body: String = self.rows[1..].iter().map(line).collect();
+        line(&self.rows[0]) + &rule + &body
+    }
+
+    /// A `tabular` in LaTeX.
+    pub fn latex(&self) -> String {
+        let escape = |cell: &String| {
+            let cell = cell.replace('^', r"\textasciicircum{}").replace('%', r"\%").replace('_', r"\_");
+            cell.replace('±', r"$\pm$").replace('–', "--")
+        };
+        let line = |row: &Vec<String>| row.iter().map(escape).collect::<Vec<_>>().join(" & ") + " \\\\\n";
+        let columns = "r".repeat(self.rows[0].len() - 1);
+        let body: String = self.rows[1..].iter().map(line).collect();
+        let head = line(&self.rows[0]);
+        format!("\\begin{{tabular}}{{l{columns}}}\n\\hline\n{head}\\hline\n{body}\\hline\n\\end{{tabular}}\n")
+    }
+}
+
+fn find(summary: &Summary, name: &str) -> Option<RunStatistics> {
+    summary.measures.iter().find(|measure| measure.name == name).and_then(|measure| measure.statistics)
+}
+
+/// Mean ± standard deviation; a dash if there is no value.
+pub fn format_spread(spread: Option<RunStatistics>, write: fn(f64) -> String) -> String {
+    match spread {
+        None => "–".to_owned(),
+        Some(spread) if spread.runs == 1 => write(spread.mean),
+        Some(spread) => format!("{} ± {}", write(spread.mean), write(spread.deviation)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cfqp::eval::MeasureSummary;
+    use cfqp::rivals::Method;
+
+    use super::*;
+
+    #[test]
+    fn a_table_has_a_column_for_every_measure_with_values() {
+        let measure = |name, values: &[f64]| {
+            let statistics = RunStatistics::from_values(values);
+            MeasureSummary { name, statistics }
+        };
+        let summaries = [
+            Summary {
+                method: Method::Sc,
+                failed: 1,
+                measures: vec![measure("cf_mse", &[0.5]), measure("pehe_square", &[])],
+            },
+            Summary {
+                method: Method::Cfqp,
+                failed: 0,
+                measures: vec![measure("cf_mse", &[0.1, 0.3]), measure("pehe_square", &[0.01])],
+            },
+        ];
+        let cells = ComparisonTable::new(&summaries);
+        let expected = "| method | cf mse | PEHE^2 |\n|---|---:|---:|\n| sc (1 failed) | 0.500 | – |\n\
+                        | cfqp | 0.200 ± 0.141 | 0.0100 |\n";
+        assert_eq!(cells.markdown(), expected);
+        assert!(cells.latex().contains("cfqp & 0.200 $\\pm$ 0.141 & 0.0100 \\\\\n"));
+        assert!(cells.text().starts_with("  method                cf mse  PEHE^2\n"), "{}", cells.text());
+    }
+}

@@ -1,0 +1,91 @@
+//! The results of a fit as text.
+
+use std::fmt::Write as _;
+
+use cfqp::{FitReport, Model, SplitSizes, StartReport, Tried};
+
+use crate::format::{align_rows, format_count, format_short, pluralise};
+
+/// How the classes share networks.
+pub(crate) fn sharing_name(fitted: &Model) -> &'static str {
+    if fitted.is_shared() { "conditional" } else { "separate" }
+}
+
+/// A summary of a fit for the terminal.
+pub(crate) fn summarise_fit(fitted: &Model) -> String {
+    let report = fitted.report();
+    let SplitSizes { train, validation, calibration } = report.units;
+    let [train, valid, calibration] = [train, validation, calibration].map(format_count);
+    let mut text = candidates_text(report) + &starts_text(report);
+    let classes = if fitted.classes() == 1 { "class" } else { "classes" };
+    let networks = if fitted.is_shared() {
+        "one shared network with the class as input"
+    } else {
+        "one network per class"
+    };
+    let sizes: Vec<String> = report.class_sizes.iter().map(|&size| format_count(size)).collect();
+    let _ = writeln!(
+        text,
+        "fitted {} {classes} ({} units): {}, {networks}, {}",
+        fitted.classes(),
+        sizes.join(", "),
+        fitted.base(),
+        pluralise(fitted.members(), "member"),
+    );
+    let _ =
+        writeln!(text, "units: {train} for training, {valid} for selection, {calibration} for calibration");
+    let _ = writeln!(
+        text,
+        "held-out units: mse {}, -log-likelihood {:.2}; delta_hat {}",
+        format_short(report.val_mse),
+        report.val_nll,
+        format_short(report.delta_hat)
+    );
+    report.notes.iter().for_each(|note| text += &format!("note: {note}\n"));
+    text
+}
+
+fn candidates_text(report: &FitReport) -> String {
+    if report.tried.is_empty() {
+        return String::new();
+    }
+    format!(
+        "candidates on {} held-out units:\n{}",
+        format_count(report.units.validation),
+        candidates_table(&report.tried)
+    )
+}
+
+/// The scores of base models and numbers of classes on held-out units.
+pub(crate) fn candidates_table(tried: &[Tried]) -> String {
+    let head = ["base", "classes", "-log-likelihood", "full covariance", "score", "mse", ""];
+    let mut rows = vec![head.map(String::from).to_vec()];
+    rows.extend(tried.iter().map(|tried| {
+        let mark = if tried.chosen { "<- chosen" } else { "" };
+        let [nll, evidence, score] =
+            [tried.nll, tried.full_nll, tried.penalized()].map(|value| format!("{value:.2}"));
+        let (base, classes) = (tried.base.clone(), tried.classes.to_string());
+        vec![base, classes, nll, evidence, score, format_short(tried.mse), mark.to_owned()]
+    }));
+    align_rows(&rows)
+}
+
+/// The best result of every start, best first. A start may have been run with both kinds of sharing.
+pub(crate) fn best_per_start(starts: &[StartReport]) -> Vec<&StartReport> {
+    let mut best: Vec<&StartReport> = Vec::new();
+    for start in starts {
+        if best.iter().all(|other| other.start != start.start) {
+            best.push(start);
+        }
+    }
+    best
+}
+
+fn starts_text(report: &FitReport) -> String {
+    if report.starts.is_empty() {
+        return String::new();
+    }
+    let name = |start: &&StartReport| format!("{} {:.2}", start.start.name(), start.agreement);
+    let starts: Vec<String> = best_per_start(&report.starts).iter().map(name).collect();
+    format!("starts, best first, with their agreement with the best: {}\n", starts.join(", "))
+}

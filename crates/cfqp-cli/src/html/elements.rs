@@ -1,0 +1,103 @@
+//! Building blocks of the page.
+
+use maud::{Markup, html};
+
+use crate::format::{format_short, truncate};
+
+const MAX_NAME_LETTERS: usize = 30;
+const COLOURS: usize = 8;
+
+/// A name that fits on an axis.
+pub(super) fn short_name(name: &str) -> String {
+    truncate(name, MAX_NAME_LETTERS)
+}
+
+/// A number to three digits; a dash if it is not finite.
+pub(super) fn number(value: f64) -> String {
+    if value.is_finite() { format_short(value) } else { "–".to_owned() }
+}
+
+/// Treatments with their names: `dose 0.31`.
+pub(super) fn treatment_text(names: &[String], values: &[f32]) -> String {
+    let one = |(name, value): (&String, &f32)| format!("{name} {}", number(f64::from(*value)));
+    names.iter().zip(values).map(one).collect::<Vec<_>>().join(", ")
+}
+
+/// A table; the first column is text, the others are numbers.
+pub(super) fn table(head: &[&str], rows: &[Vec<String>]) -> Markup {
+    html! {
+        div.scroll {
+            table {
+                thead { tr { @for cell in head { th scope="col" { (cell) } } } }
+                tbody {
+                    @for row in rows {
+                        tr {
+                            @for (i, cell) in row.iter().enumerate() {
+                                @if i == 0 { th scope="row" { (cell) } } @else { td { (cell) } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A drawing with its caption and the numbers in it, which the reader can unfold.
+pub(super) fn figure(drawing: &Markup, caption: &str, numbers: Option<&Markup>) -> Markup {
+    html! {
+        figure {
+            (drawing)
+            figcaption { (caption) }
+            @if let Some(numbers) = numbers { (details("The numbers", numbers)) }
+        }
+    }
+}
+
+/// Content that the reader can unfold.
+pub(super) fn details(summary: &str, content: &Markup) -> Markup {
+    html! { details { summary { (summary) } (content) } }
+}
+
+/// A section of the page with its heading.
+pub(super) fn section(id: &str, heading: &str, body: &Markup) -> Markup {
+    let heading_id = format!("{id}-heading");
+    html! {
+        section id=(id) aria-labelledby=(heading_id) {
+            h2 id=(heading_id) { (heading) }
+            (body)
+        }
+    }
+}
+
+/// The meaning of the classes' colours; nothing if there is one class.
+pub(super) fn class_legend(classes: usize) -> Markup {
+    html! {
+        @if classes > 1 {
+            p.legend { @for k in 0..classes { span class=(class_colour(k)) { i {} "class " (k) } } }
+        }
+    }
+}
+
+/// The style class with the colour of hidden class `k`.
+pub(super) fn class_colour(k: usize) -> String {
+    format!("k{}", k % COLOURS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_are_escaped() {
+        let markup = table(&["<b>"], &[vec!["<i>".to_owned(), "\"a\" & b".to_owned()]]).into_string();
+        assert!(markup.contains("<th scope=\"col\">&lt;b&gt;</th>"), "{markup}");
+        assert!(markup.contains("<td>&quot;a&quot; &amp; b</td>"), "{markup}");
+    }
+
+    #[test]
+    fn a_number_that_is_not_finite_is_a_dash() {
+        assert_eq!((number(f64::NAN), number(0.5)), ("–".to_owned(), "0.500".to_owned()));
+        assert_eq!(treatment_text(&["dose".to_owned()], &[0.25]), "dose 0.250");
+    }
+}

@@ -1,0 +1,181 @@
+//! The beginning of a report: a summary, the question, and an overview of the data.
+
+use cfqp::ask::{EffectGroup, Grade};
+use cfqp::report::{OutcomeSummary, TreatmentSummary, ValueRange};
+use maud::{Markup, html};
+
+use super::Page;
+use super::elements::{details, figure, number, section, short_name, table, treatment_text};
+use crate::chart::Chart;
+use crate::format::{count_dropped, format_count, format_number, format_percent, pluralise};
+
+/// Outcomes in the first table; the others are in one that the reader can unfold.
+const LISTED_OUTCOMES: usize = 12;
+const DRAWN_TREATMENTS: usize = 4;
+
+impl Page<'_> {
+    /// The answer in a few sentences.
+    pub(super) fn summary(&self) -> Markup {
+        let report = self.report;
+        let mut lines: Vec<String> = report
+            .effects
+            .outcomes
+            .iter()
+            .take(3)
+            .map(|outcome| self.effect_sentence(&outcome.name))
+            .collect();
+        lines.dedup();
+        lines.push(match report.classes.len() {
+            1 => "The data support one class of units: all units respond in the same way.".to_owned(),
+            k => format!("The data support {k} hidden classes of units that respond differently."),
+        });
+        let worst = report.verdicts.iter().map(|verdict| verdict.grade).max().unwrap_or(Grade::Ok);
+        lines.push(match worst {
+            Grade::Ok => "No problems found with the assumptions that can be checked.".to_owned(),
+            Grade::Doubtful => {
+                "Some assumptions are doubtful: read \u{201c}Can I trust it?\u{201d} before you act on this."
+                    .to_owned()
+            }
+            Grade::Failed => "An assumption failed: do not rely on these answers.".to_owned(),
+        });
+        html! { div.short { h3 { "Summary" } ul { @for line in lines { li { (line) } } } } }
+    }
+
+    /// The average effect on an outcome in a sentence.
+    pub(super) fn effect_sentence(&self, outcome: &str) -> String {
+        let (question, effects) = (&self.report.question, &self.report.effects);
+        let is_average = |a: &&cfqp::ask::AverageEffect| a.outcome == outcome && a.group == EffectGroup::All;
+        let Some(all) = effects.averages.iter().find(is_average) else {
+            return String::new();
+        };
+        if question.from == question.to {
+            let both = treatment_text(&question.treatments, &question.from);
+            return format!(
+                "The low and the high treatment are equal ({both}): choose two with --from and --to."
+            );
+        }
+        let (verb, size, remark) = match () {
+            () if all.lower > 0.0 => ("raise", all.effect.abs(), ""),
+            () if all.upper < 0.0 => ("lower", all.effect.abs(), ""),
+            () => ("change", all.effect, ", so the direction is uncertain"),
+        };
+        format!(
+            "Going from {} to {} would {verb} {outcome} by {} on average ({}% interval: {} to {}{remark}).",
+            treatment_text(&question.treatments, &question.from),
+            treatment_text(&question.treatments, &question.to),
+            number(size),
+            format_number(100.0 * question.ask.level),
+            number(all.lower),
+            number(all.upper),
+        )
+    }
+
+    /// The question that the report answers.
+    pub(super) fn question(&self) -> Markup {
+        let (question, classes) = (&self.report.question, self.report.classes.len());
+        let noise = match question.ask.rho {
+            rho if rho >= 1.0 => "with the same noise (rho = 1)".to_owned(),
+            rho if rho <= 0.0 => "with fresh noise (rho = 0)".to_owned(),
+            rho => format!("with partly the same noise (rho = {})", format_number(f64::from(rho))),
+        };
+        let first = format!(
+            "Each unit got a treatment ({}) and showed an outcome ({}). What would its outcome have been under a low \
+             treatment ({}) or a high one ({}), {noise}?",
+            question.treatments.join(", "),
+            list_names(&question.outcomes),
+            treatment_text(&question.treatments, &question.from),
+            treatment_text(&question.treatments, &question.to),
+        );
+        let hidden = match classes {
+            1 => "The model has one class: all units respond in the same way.".to_owned(),
+            k => format!(
+                "The model assumes that each unit belongs to one of {k} classes that respond differently. The class is \
+                 not recorded: it is inferred from the unit's covariates, treatment and outcome."
+            ),
+        };
+        let level = format_number(100.0 * question.ask.level);
+        let body = html! {
+            p { (first) }
+            p { (hidden) }
+            p { "Every answer has a " (level) "% interval. Answers with warnings are flagged, with the reason." }
+        };
+        section("asked", "The question", &body)
+    }
+
+    /// An overview of the data.
+    pub(super) fn data(&self) -> Markup {
+        let data = &self.report.data;
+        let missing = match (data.x_missing, data.y_missing) {
+            (0.0, 0.0) => "No values are missing.".to_owned(),
+            (x, y) => {
+                format!(
+                    "{} of the covariates and {} of the outcomes are missing.",
+                    format_percent(x),
+                    format_percent(y)
+                )
+            }
+        };
+        let body = html! {
+            p {
+                (pluralise(self.units, "unit")) " can be used. "
+                @if data.units < self.units {
+                    "Averages and plots are based on an even sample of " (format_count(data.units)) " units. "
+                }
+                (missing)
+            }
+            @for dropped in self.dropped {
+                p { (count_dropped(dropped)) " not used: " (dropped.reason) " (first: " (dropped.first) ")." }
+            }
+            div.grid2 {
+                @for treatment in data.treatments.iter().take(DRAWN_TREATMENTS) { (treatment_figure(treatment)) }
+                div { (self.outcome_ranges()) }
+            }
+        };
+        section("data", "The data", &body)
+    }
+
+    fn outcome_ranges(&self) -> Markup {
+        let row = |outcome: &OutcomeSummary| {
+            let ValueRange { min, mean, max } = outcome.range;
+            vec![outcome.name.clone(), format_count(outcome.elements), number(min), number(mean), number(max)]
+        };
+        let head = ["outcome", "values per unit", "min", "mean", "max"];
+        let rows: Vec<Vec<String>> = self.report.data.outcomes.iter().map(row).collect();
+        let (first, rest) = rows.split_at(rows.len().min(LISTED_OUTCOMES));
+        html! {
+            (table(&head, first))
+            @if !rest.is_empty() {
+                (details(&format!("{} more outcomes", rest.len()), &table(&head, rest)))
+            }
+            p.soft { "Factual outcomes, under the treatments that the units got." }
+        }
+    }
+}
+
+fn treatment_figure(treatment: &TreatmentSummary) -> Markup {
+    let (name, histogram) = (&treatment.name, &treatment.histogram);
+    let max_count = histogram.counts[0].iter().max().copied().unwrap_or(1) as f64;
+    let mut chart = Chart::new((histogram.low, histogram.high), (0.0, 1.05 * max_count), name, "units");
+    let step = (histogram.high - histogram.low) / histogram.counts[0].len() as f64;
+    let mut rows = Vec::new();
+    for (i, &units) in histogram.counts[0].iter().enumerate() {
+        let (from, to) = (histogram.low + i as f64 * step, histogram.low + (i + 1) as f64 * step);
+        let bin = format!("{} to {}", number(from), number(to));
+        chart.bar("accent", (from, 0.0), (to, units as f64));
+        chart.tooltip(from, to, &format!("{bin}: {}", pluralise(units, "unit")));
+        rows.push(vec![bin, format_count(units)]);
+    }
+    let ValueRange { min, mean, max } = treatment.range;
+    let [min, mean, max] = [min, mean, max].map(number);
+    let caption = format!("Distribution of {name}: {min} to {max}, mean {mean}.");
+    let drawing = chart.into_svg(&format!("Histogram of {name}: {min} to {max}, mean {mean}"));
+    figure(&drawing, &caption, Some(&table(&[&short_name(name), "units"], &rows)))
+}
+
+/// The first few names, and how many there are.
+fn list_names(names: &[String]) -> String {
+    match names.len() {
+        0..=6 => names.join(", "),
+        n => format!("{}, \u{2026}: {n} in total", names[..4].join(", ")),
+    }
+}

@@ -1,0 +1,49 @@
+//! The command `cfqp-lab`: reproduces the published experiments and measures speed.
+
+mod bench;
+mod reproduce;
+mod text;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use cfqp_cli::args::OutputArgs;
+
+const EXAMPLES: &str = "\
+Examples:
+  cfqp-lab reproduce table1 --scale smoke --out smoke
+  cfqp-lab bench --quick
+
+Exit codes: 0 done, 2 error, 130 interrupted.";
+
+/// Reproduce the published experiments and measure the speed of cfqp
+#[derive(Debug, Parser)]
+#[command(name = "cfqp-lab", version, after_help = EXAMPLES, max_term_width = 100, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    #[command(flatten)]
+    show: OutputArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Reproduce(reproduce::ReproduceArgs),
+    Bench(bench::BenchArgs),
+}
+
+fn main() -> ExitCode {
+    let args: Vec<OsString> = std::env::args_os().collect();
+    if args.get(1).is_some_and(|arg| arg == bench::CFQP) {
+        return cfqp_cli::run(args.into_iter().skip(1));
+    }
+    cfqp_cli::prepare();
+    let cli = Cli::parse_from(args);
+    let result = match &cli.command {
+        Command::Reproduce(args) => reproduce::run(args, &cli.show),
+        Command::Bench(args) => bench::run(args, &cli.show),
+    };
+    cfqp_cli::finish(result, &cli.show)
+}

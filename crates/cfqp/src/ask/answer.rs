@@ -1,0 +1,94 @@
+//! Answers for units, with intervals, posteriors and flags.
+
+use serde::Serialize;
+
+use crate::data::Units;
+
+/// The answers for n units.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answers {
+    /// The point answer: an outcome, or a difference of two.
+    pub point: Units,
+    /// Lower ends of the intervals.
+    pub lower: Units,
+    /// Upper ends of the intervals.
+    pub upper: Units,
+    /// P(class | x, t, y), `[n, classes]`, flat.
+    pub posterior: Vec<f32>,
+    /// The diagnosis of each answer.
+    pub diagnoses: Vec<Diagnosis>,
+}
+
+/// How far the answer for one unit can be trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Diagnosis {
+    /// The most probable class.
+    pub class: usize,
+    /// Entropy of the posterior over classes, from 0 (one class) to 1 (all equally probable).
+    pub entropy: f32,
+    /// No class is clearly the most probable.
+    pub ambiguous_class: bool,
+    /// The treatment asked about lies outside those seen near this unit's covariates.
+    pub off_support: bool,
+    /// Another solution that held-out units do not rule out gives another answer.
+    pub starts_disagree: bool,
+}
+
+/// A warning about one answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Flag {
+    /// The treatment asked about lies outside those seen near this unit's covariates.
+    OffSupport,
+    /// No class is clearly the most probable.
+    AmbiguousClass,
+    /// Another solution that held-out units do not rule out gives another answer.
+    StartsDisagree,
+}
+
+impl Flag {
+    /// Every flag, in the order in which they are written.
+    pub const ALL: [Self; 3] = [Self::OffSupport, Self::AmbiguousClass, Self::StartsDisagree];
+
+    /// The name in output and files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::OffSupport => "off_support",
+            Self::AmbiguousClass => "ambiguous_class",
+            Self::StartsDisagree => "starts_disagree",
+        }
+    }
+
+    /// The text of a `flag` column: `ok`, or the names joined by `|`.
+    pub(crate) fn join(flags: impl IntoIterator<Item = Self>) -> String {
+        let names: Vec<&str> = flags.into_iter().map(Self::name).collect();
+        if names.is_empty() { "ok".to_owned() } else { names.join("|") }
+    }
+}
+
+impl std::fmt::Display for Flag {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl Diagnosis {
+    /// Whether the answer has no flag.
+    pub fn ok(&self) -> bool {
+        self.flags().next().is_none()
+    }
+
+    /// Whether the answer has this flag.
+    pub fn has(&self, flag: Flag) -> bool {
+        match flag {
+            Flag::OffSupport => self.off_support,
+            Flag::AmbiguousClass => self.ambiguous_class,
+            Flag::StartsDisagree => self.starts_disagree,
+        }
+    }
+
+    /// The flags of the answer.
+    pub fn flags(&self) -> impl Iterator<Item = Flag> {
+        let diagnosis = *self;
+        Flag::ALL.into_iter().filter(move |flag| diagnosis.has(*flag))
+    }
+}

@@ -1,0 +1,173 @@
+//! The average effect over units, with its interval.
+//!
+//! The interval has two parts: the error of the model, and the sampling of the units. Units share the model's errors,
+//! which therefore do not average out: the half widths of the units' intervals are averaged. Units are independent, so
+//! the error of sampling them falls with their number:
+//!
+//! ```text
+//! half width^2 = (mean of the units' half widths)^2 + z^2 var(unit effects) / n
+//! ```
+//!
+//! The first part is conservative: it assumes that all errors have the same sign.
+
+use serde::{Serialize, Serializer};
+
+use super::answer::Answers;
+use super::tabulate::Tabulation;
+use crate::data::Units;
+use crate::math::normal_half_width;
+use crate::model::Model;
+
+/// The average effect on one outcome over a group of units; for an outcome with several elements, on their mean.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AverageEffect {
+    /// The name of the outcome.
+    pub outcome: String,
+    /// The group of units.
+    pub group: EffectGroup,
+    /// The number of units in the group.
+    pub units: usize,
+    /// The average effect.
+    pub effect: f64,
+    /// The lower end of its interval.
+    pub lower: f64,
+    /// The upper end of its interval.
+    pub upper: f64,
+}
+
+/// A group of units over which effects are averaged; written as `all`, `ok` or `class 0`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum EffectGroup {
+    /// All units.
+    All,
+    /// Units whose answers have no flag.
+    Ok,
+    /// Units whose most probable class is this one.
+    Class(usize),
+}
+
+impl std::fmt::Display for EffectGroup {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::All => f.write_str("all"),
+            Self::Ok => f.write_str("ok"),
+            Self::Class(class) => write!(f, "class {class}"),
+        }
+    }
+}
+
+impl Serialize for EffectGroup {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// Average effects, accumulated batch by batch.
+///
+/// ```
+/// use cfqp::ask::{Averages, EffectGroup};
+/// use cfqp::sim::Oscillator;
+/// use cfqp::{Base, Classes, Fit, FitConfig};
+///
+/// # fn main() -> cfqp::Result<()> {
+/// let data = Oscillator::default().simulate(200, 1)?.data;
+/// let config = FitConfig { classes: Classes::Given(2), base: Base::Linear, ..FitConfig::default() };
+/// let model = Fit::new(config).run(&data)?;
+///
+/// let mut averages = Averages::new(&model, 0.9);
+/// averages.add(&model.ask(&data).effect(0.3, 0.7).level(0.9).answers()?);
+/// let average = &averages.finish()[0];
+/// assert_eq!((&average.outcome[..], average.group, average.units), ("y0", EffectGroup::All, 200));
+/// assert!(average.lower < average.effect && average.effect < average.upper);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Averages {
+    /// The name and the elements in y of every outcome.
+    outcomes: Vec<(String, std::ops::Range<usize>)>,
+    /// `[groups][outcomes]`
+    sums: Vec<Vec<EffectSums>>,
+    z: f64,
+}
+
+/// Sums over the units of a group.
+#[derive(Clone, Debug, Default)]
+struct EffectSums {
+    n: f64,
+    effect: f64,
+    squares: f64,
+    /// Distances from the lower ends of the intervals to the effects.
+    below: f64,
+    /// Distances from the effects to the upper ends.
+    above: f64,
+}
+
+impl Averages {
+    /// Averages over no units yet, for effects of `model` with intervals at `level`.
+    pub fn new(model: &Model, level: f64) -> Self {
+        let tabulation = Tabulation::new(model);
+        let outcomes: Vec<_> = tabulation.outcomes().map(|(name, range)| (name.to_owned(), range)).collect();
+        let groups = 2 + model.classes();
+        let sums = vec![vec![EffectSums::default(); outcomes.len()]; groups];
+        Self { outcomes, sums, z: normal_half_width(level) }
+    }
+
+    /// Adds the effects of some units.
+    ///
+    /// # Panics
+    /// If `effects` are not answers of the model.
+    pub fn add(&mut self, effects: &Answers) {
+        for (i, diagnosis) in effects.diagnoses.iter().enumerate() {
+            for (o, (_, range)) in self.outcomes.iter().enumerate() {
+                let mean = |units: &Units| {
+                    let elements = &units.row(i)[range.clone()];
+                    elements.iter().map(|v| f64::from(*v)).sum::<f64>() / elements.len() as f64
+                };
+                let (effect, low, high) = (mean(&effects.point), mean(&effects.lower), mean(&effects.upper));
+                let groups = [Some(0), diagnosis.ok().then_some(1), Some(2 + diagnosis.class)];
+                for group in groups.into_iter().flatten() {
+                    let sums = &mut self.sums[group][o];
+                    sums.n += 1.0;
+                    sums.effect += effect;
+                    sums.squares += effect * effect;
+                    sums.below += effect - low;
+                    sums.above += high - effect;
+                }
+            }
+        }
+    }
+
+    /// The averages for every outcome and every group that has units.
+    pub fn finish(&self) -> Vec<AverageEffect> {
+        let mut averages = Vec::new();
+        for (o, (name, _)) in self.outcomes.iter().enumerate() {
+            for (g, sums) in self.sums.iter().enumerate().filter(|(_, sums)| sums[o].n > 0.0) {
+                let group = match g {
+                    0 => EffectGroup::All,
+                    1 => EffectGroup::Ok,
+                    g => EffectGroup::Class(g - 2),
+                };
+                averages.push(sums[o].average(name, group, self.z));
+            }
+        }
+        averages
+    }
+}
+
+impl EffectSums {
+    fn average(&self, outcome: &str, group: EffectGroup, z: f64) -> AverageEffect {
+        let effect = self.effect / self.n;
+        let variance = (self.squares / self.n - effect * effect).max(0.0);
+        let sampling = z * z * variance / self.n;
+        let half_width = |distances: f64| ((distances / self.n).powi(2) + sampling).sqrt();
+        AverageEffect {
+            outcome: outcome.to_owned(),
+            group,
+            units: self.n as usize,
+            effect,
+            lower: effect - half_width(self.below),
+            upper: effect + half_width(self.above),
+        }
+    }
+}

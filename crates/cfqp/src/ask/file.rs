@@ -1,0 +1,207 @@
+//! Questions about all units of a file, answered in batches and written to another file.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use super::answer::Answers;
+use super::grid::GridUnits;
+use super::options::{AskOptions, option_setters};
+use super::question::Treatments;
+use super::stream::{StreamBatch, UnitStream};
+use super::tabulate::{AskedTreatments, Tabulation};
+use crate::data::Units;
+use crate::data::table::{OutputBatch, ReadSummary, UnitBatch, write_table};
+use crate::model::Model;
+use crate::runtime::Monitor;
+use crate::{Error, Result};
+
+/// Answers that are computed at once for dose-response curves.
+const CURVE_BATCH: usize = 4096;
+
+impl Model {
+    /// Asks about all units of a file, which may be larger than memory.
+    ///
+    /// ```no_run
+    /// # fn main() -> cfqp::Result<()> {
+    /// # let model = cfqp::Model::load("model.cfqp".as_ref(), &cfqp::Resources::default())?;
+    /// let patients = "patients.csv".as_ref();
+    /// model.ask_file(patients).under(0.8).level(0.9).write("answers.parquet".as_ref())?;
+    /// model.ask_file(patients).effect(0.5, 0.8).write("effects.csv".as_ref())?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn ask_file<'a>(&'a self, path: &'a Path) -> AskFile<'a> {
+        AskFile { model: self, path }
+    }
+}
+
+/// A file about whose units a model is asked.
+#[derive(Clone, Copy, Debug)]
+pub struct AskFile<'a> {
+    model: &'a Model,
+    path: &'a Path,
+}
+
+/// What is asked about every unit.
+enum Asking<'a> {
+    Outcome(Treatments<'a>),
+    /// The outcome under the treatment in these columns or this array of the file.
+    OutcomeFrom(&'a str),
+    Effect {
+        from: Treatments<'a>,
+        to: Treatments<'a>,
+    },
+    Curve(&'a Units),
+}
+
+impl<'a> AskFile<'a> {
+    /// Asks for the outcome under `treatment`.
+    pub fn under(self, treatment: impl Into<Treatments<'a>>) -> FileQuestion<'a> {
+        self.question(Asking::Outcome(treatment.into()))
+    }
+
+    /// Asks for the outcome under the treatment that the file has for each unit, in `columns` (comma-separated) of a table
+    /// or in an array of an `.npz` file.
+    pub fn under_columns(self, columns: &'a str) -> FileQuestion<'a> {
+        self.question(Asking::OutcomeFrom(columns))
+    }
+
+    /// Asks for the difference between the outcome under `to` and under `from`.
+    pub fn effect(self, from: impl Into<Treatments<'a>>, to: impl Into<Treatments<'a>>) -> FileQuestion<'a> {
+        self.question(Asking::Effect { from: from.into(), to: to.into() })
+    }
+
+    /// Asks for the outcome under every treatment of `grid`.
+    pub fn curve(self, grid: &'a Units) -> FileQuestion<'a> {
+        self.question(Asking::Curve(grid))
+    }
+
+    fn question(self, asking: Asking<'a>) -> FileQuestion<'a> {
+        let options = AskOptions::default();
+        FileQuestion { ask: self, asking, ids: &[], options, monitor: &(), inspect: Box::new(|_, _| ()) }
+    }
+}
+
+/// Called with every batch of units and its answers.
+type Inspect<'a> = Box<dyn FnMut(&UnitBatch, &Answers) + 'a>;
+
+/// A question about the units of a file.
+#[must_use = "a question does nothing until `write` or `run` is called"]
+pub struct FileQuestion<'a> {
+    ask: AskFile<'a>,
+    asking: Asking<'a>,
+    ids: &'a [String],
+    options: AskOptions,
+    monitor: &'a dyn Monitor,
+    inspect: Inspect<'a>,
+}
+
+impl<'a> FileQuestion<'a> {
+    /// Restricts the question to the units with these ids; without ids, all units are asked about.
+    pub fn only(mut self, ids: &'a [String]) -> Self {
+        self.ids = ids;
+        self
+    }
+
+    option_setters!();
+
+    /// Lets `monitor` stop the work between batches.
+    pub fn monitor(mut self, monitor: &'a dyn Monitor) -> Self {
+        self.monitor = monitor;
+        self
+    }
+
+    /// Calls `inspect` with every batch of units and its answers. For curves, every unit has one answer per treatment.
+    pub fn inspect(mut self, inspect: impl FnMut(&UnitBatch, &Answers) + 'a) -> Self {
+        self.inspect = Box::new(inspect);
+        self
+    }
+
+    /// Writes the answers as a table (`.parquet`, `.csv`, `.arrow` or `.jsonl`) with the columns of [`Tabulation`],
+    /// completely or not at all. Returns what was read and dropped.
+    ///
+    /// # Errors
+    /// [`Error::File`] if the file cannot be read as the model's units, [`Error::Interrupted`] if the monitor stops.
+    pub fn write(self, out: &Path) -> Result<ReadSummary> {
+        self.for_batches(|batches| write_table(out, batches).map(drop))
+    }
+
+    /// Answers without writing; for use with [`inspect`](Self::inspect).
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn run(self) -> Result<ReadSummary> {
+        self.for_batches(|mut batches| (&mut batches).try_for_each(|batch| batch.map(drop)))
+    }
+
+    fn for_batches(
+        mut self,
+        consume: impl FnOnce(&mut dyn Iterator<Item = Result<OutputBatch>>) -> Result<()>,
+    ) -> Result<ReadSummary> {
+        self.options.validate()?;
+        let model = self.ask.model;
+        let columns = match self.asking {
+            Asking::OutcomeFrom(columns) => Some(columns),
+            _ => None,
+        };
+        let mut stream = model.read_units(self.ask.path, columns)?.only(self.ids);
+        let tabulation = Tabulation::new(model);
+        let steps = if let Asking::Curve(grid) = self.asking { grid.len() } else { 1 };
+        let batches = smaller_batches(&mut stream, (CURVE_BATCH / steps).max(1), steps > 1);
+        consume(&mut batches.map(|batch| {
+            if self.monitor.stopped() {
+                return Err(Error::Interrupted);
+            }
+            self.answer(batch?, &tabulation)
+        }))?;
+        Ok(stream.summary())
+    }
+
+    fn answer(&mut self, batch: StreamBatch, tabulation: &Tabulation) -> Result<OutputBatch> {
+        let (model, options) = (self.ask.model, self.options);
+        let StreamBatch { units, treatments } = batch;
+        let (answers, output) = match &self.asking {
+            Asking::Outcome(_) | Asking::OutcomeFrom(_) => {
+                let to = match &self.asking {
+                    Asking::Outcome(to) => to.units()?,
+                    _ => Cow::Owned(treatments.expect("the stream reads the treatments asked for")),
+                };
+                let answers = model.outcomes(&units.data, &to, options)?;
+                let output = tabulation.output(&units, &AskedTreatments::Outcome(&to), &answers);
+                (answers, output)
+            }
+            Asking::Effect { from, to } => {
+                let (from, to) = (from.units()?, to.units()?);
+                let answers = model.effects(&units.data, &from, &to, options)?;
+                let output =
+                    tabulation.output(&units, &AskedTreatments::Effect { from: &from, to: &to }, &answers);
+                (answers, output)
+            }
+            Asking::Curve(grid) => {
+                let repeated = GridUnits::new(&units, grid)?;
+                let answers = model.outcomes(&repeated.units.data, &repeated.treatments, options)?;
+                let asked = AskedTreatments::Outcome(&repeated.treatments);
+                let output = tabulation.output(&repeated.units, &asked, &answers);
+                (answers, output)
+            }
+        };
+        (self.inspect)(&units, &answers);
+        Ok(output)
+    }
+}
+
+/// The batches of `stream`, cut into batches of at most `size` units if `cut`.
+fn smaller_batches(
+    stream: &mut UnitStream,
+    size: usize,
+    cut: bool,
+) -> impl Iterator<Item = Result<StreamBatch>> + '_ {
+    stream.flat_map(move |batch| match batch {
+        Ok(batch) if cut => {
+            let rows: Vec<usize> = (0..batch.units.data.len()).collect();
+            let part = |rows: &[usize]| Ok(StreamBatch { units: batch.units.pick(rows)?, treatments: None });
+            rows.chunks(size).map(part).collect()
+        }
+        batch => vec![batch],
+    })
+}

@@ -1,0 +1,99 @@
+//! Counterfactual questions: this unit had x, got t and showed y; what would its outcome have been under t'?
+//!
+//! Abduction: the posterior P(k | x, t, y) over classes by Bayes' rule on the fitted mixture, and for each class the
+//! unit's noise u_k = (y - m_k(x, t)) / s_k(t). Action: set t'. Prediction: for each class
+//!
+//! ```text
+//! m_k(x, t') + rho s_k(t') u_k,   variance (1 - rho^2) s_k(t')^2 + the members' variance
+//! ```
+//!
+//! and over classes the mixture of these by the posterior. (Part of a residual is the model's own error rather than
+//! noise; the model separates the two.) rho is the correlation of the noise in both worlds: 1 is "everything else being
+//! equal", 0 is fresh noise. The point answer is the mean of the mixture.
+
+mod answer;
+mod answering;
+mod average;
+mod by_class;
+mod file;
+mod grid;
+mod options;
+mod question;
+mod stream;
+mod tabulate;
+mod verdict;
+
+pub use answer::{Answers, Diagnosis, Flag};
+pub use average::{AverageEffect, Averages, EffectGroup};
+pub(crate) use by_class::AnswerClass;
+pub use file::{AskFile, FileQuestion};
+pub(crate) use grid::GridUnits;
+pub use options::AskOptions;
+pub use question::{Ask, CurveQuestion, Question, Treatments};
+pub use stream::{StreamBatch, UnitStream};
+pub use tabulate::{AskedTreatments, Tabulation};
+pub use verdict::{Assumption, Grade, Verdict, VerdictLimits};
+pub(crate) use verdict::{covered_share, treatment_quantiles};
+
+#[cfg(test)]
+mod tests {
+    use crate::config::{Base, Classes, FitConfig, Sharing};
+    use crate::data::Units;
+    use crate::fit::Fit;
+    use crate::model::{Mixture, Model, SparseEffects};
+    use crate::sim::Oscillator;
+
+    #[test]
+    fn unresponsive_elements_keep_their_factual_values_if_noise_is_shared() {
+        let world = Oscillator::default().simulate(200, 1).unwrap();
+        let config = FitConfig { classes: Classes::Given(3), base: Base::Linear, ..FitConfig::default() };
+        let free = Fit::new(config).run(&world.data).unwrap();
+        assert_eq!(free.header.calibration.sparse_effects, None, "only images are checked");
+        let held = |share: f64| {
+            let mut fitted = free.clone();
+            fitted.header.calibration.sparse_effects = Some(SparseEffects::example(share, 0.01, 1.0));
+            fitted
+        };
+        let t = Units::new("t", vec![1], vec![0.6]).unwrap();
+        let answers = |model: &Model, rho: f32| model.ask(&world.data).under(&t).rho(rho).answers().unwrap();
+        let gap = |a: &Units, b: &Units| -> f32 {
+            let gaps = a.values().iter().zip(b.values()).map(|(a, b)| (a - b).powi(2));
+            gaps.sum::<f32>() / a.values().len() as f32
+        };
+        assert_eq!(answers(&held(0.9), 0.0).point, answers(&free, 0.0).point);
+        let y = world.data.y();
+        let moved: Vec<f32> = [0.0, 0.9, 1.0].map(|share| gap(&answers(&held(share), 1.0).point, y)).to_vec();
+        assert!((moved[0] - gap(&answers(&free, 1.0).point, y)).abs() < 1e-6 * moved[0], "{moved:?}");
+        assert!(moved[1] < moved[0] && moved[2] < 1e-10, "{moved:?}");
+        let from = Units::new("t", vec![1], vec![0.3]).unwrap();
+        let held = held(1.0);
+        let effect = held.ask(&world.data).effect(&from, &t).answers().unwrap();
+        assert!(effect.point.values().iter().all(|v| v.abs() < 1e-6));
+    }
+
+    #[test]
+    fn classes_in_another_order_give_the_same_answers() {
+        let world = Oscillator::default().simulate(200, 1).unwrap();
+        let (base, classes, sharing) = (Base::Linear, Classes::Given(3), Sharing::Separate);
+        let config = FitConfig { classes, base, sharing, ..FitConfig::default() };
+        let fitted = Fit::new(config).run(&world.data).unwrap();
+        let order = [2, 0, 1];
+        let mut other = fitted.clone();
+        let Mixture { members, scales, prior } = &mut other.mixture;
+        for member in members.iter_mut() {
+            member.nets = order.iter().map(|&k| member.nets[k].clone()).collect();
+        }
+        *scales = scales.reordered(&order);
+        *prior = prior.reordered(&order);
+        let t = Units::new("t", vec![1], vec![0.6]).unwrap();
+        for rho in [0.0, 0.5, 1.0] {
+            let [a, b] =
+                [&fitted, &other].map(|model| model.ask(&world.data).under(&t).rho(rho).answers().unwrap());
+            let gap = |a: &Units, b: &Units| {
+                a.values().iter().zip(b.values()).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+            };
+            assert!(gap(&a.point, &b.point) < 1e-5 && gap(&a.upper, &b.upper) < 1e-5);
+            assert!(a.diagnoses.iter().zip(&b.diagnoses).all(|(a, b)| a.class == order[b.class]));
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Options of a question.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result};
+
+/// Defines the methods that set options, for every kind of question.
+macro_rules! option_setters {
+    () => {
+        /// Sets the correlation of the noise in both worlds: 1 (the default) is the same noise, 0 is fresh noise.
+        pub fn rho(mut self, rho: f32) -> Self {
+            self.options.rho = rho;
+            self
+        }
+
+        /// Sets the level of the intervals; 0.9 by default.
+        pub fn level(mut self, level: f64) -> Self {
+            self.options.level = level;
+            self
+        }
+
+        /// Sets both options.
+        pub fn options(mut self, options: AskOptions) -> Self {
+            self.options = options;
+            self
+        }
+    };
+}
+pub(super) use option_setters;
+
+/// The noise that both worlds share, and the level of intervals.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AskOptions {
+    /// The correlation of the noise in both worlds, from 0 (fresh noise) to 1 (the same noise).
+    pub rho: f32,
+    /// The level of the intervals.
+    pub level: f64,
+}
+
+impl Default for AskOptions {
+    fn default() -> Self {
+        Self { rho: 1.0, level: 0.9 }
+    }
+}
+
+impl AskOptions {
+    /// Validates the options.
+    ///
+    /// # Errors
+    /// [`Error::Config`] names the option that cannot be used.
+    pub fn validate(&self) -> Result<()> {
+        if !(0.0..=1.0).contains(&self.rho) {
+            let hint = "1 is the same noise in both worlds, 0 is fresh noise";
+            return Err(Error::config("rho", format!("{} is not between 0 and 1", self.rho), hint));
+        }
+        if !(self.level > 0.0 && self.level < 1.0) {
+            let problem = format!("{} is not between 0 and 1", self.level);
+            return Err(Error::config(
+                "level",
+                problem,
+                "give the share that intervals should cover, such as 0.9",
+            ));
+        }
+        Ok(())
+    }
+}

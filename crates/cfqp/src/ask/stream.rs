@@ -1,0 +1,240 @@
+//! The units of a file, read in batches, so that files can be larger than memory.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use crate::data::table::{FileFormat, Ids, Layout, ReadSummary, UnitBatch, UnitReader, read_column_names};
+use crate::data::{Dataset, Units, read_array};
+use crate::model::Model;
+use crate::{Error, Result};
+
+/// The approximate number of values in one batch.
+const BATCH_VALUES: usize = 1 << 19;
+/// The smallest and the largest number of units in one batch: multiples of the batch size of networks.
+const BATCH_UNITS: (usize, usize) = (256, 4096);
+
+/// Units of a file, with a new treatment for each if the file has them.
+#[derive(Clone, Debug)]
+pub struct StreamBatch {
+    /// The units.
+    pub units: UnitBatch,
+    /// The new treatments, one per unit.
+    pub treatments: Option<Units>,
+}
+
+/// The units of a file, in batches. Created by [`Model::read_units`].
+pub struct UnitStream {
+    path: PathBuf,
+    source: Source,
+    wanted: Option<WantedIds>,
+    ended: bool,
+}
+
+/// The ids of the units to read.
+struct WantedIds {
+    all: HashSet<String>,
+    not_found: HashSet<String>,
+}
+
+enum Source {
+    Arrays(Box<ArraySource>),
+    Table {
+        reader: Box<UnitReader>,
+        /// The number of columns after the treatments that hold new treatments.
+        new_treatments: usize,
+    },
+}
+
+/// Units in memory, of which the first `done` have been returned.
+struct ArraySource {
+    data: Dataset,
+    treatments: Option<Units>,
+    done: usize,
+    batch_size: usize,
+}
+
+impl Model {
+    /// Opens a file with units like those that the model was fitted to: a table with the same columns, or an `.npz` file.
+    /// `new_treatments` names the columns (comma-separated), or the array, that hold a new treatment for each unit.
+    ///
+    /// # Errors
+    /// [`Error::File`] if the file has not the columns or arrays of the model.
+    pub fn read_units(&self, path: &Path, new_treatments: Option<&str>) -> Result<UnitStream> {
+        let shapes = self.shapes();
+        let values = shapes.x.iter().chain([&1]).product::<usize>() + shapes.y.iter().product::<usize>();
+        let (min, max) = BATCH_UNITS;
+        let batch_size = (BATCH_VALUES / values.max(1)).clamp(min, max) / min * min;
+        let source = if FileFormat::from_path(path) == Some(FileFormat::Npz) {
+            let data = Dataset::read_npz(path)?;
+            let read = |name: &str| read_treatments(path, name, data.len());
+            let treatments = new_treatments.map(read).transpose()?;
+            Source::Arrays(Box::new(ArraySource { data, treatments, done: 0, batch_size }))
+        } else {
+            let layout = self.layout_for(path)?;
+            let extra: Vec<String> =
+                new_treatments.map_or(Vec::new(), |names| names.split(',').map(str::to_owned).collect());
+            check_columns(path, layout, &extra)?;
+            let layout = Layout { t: [&layout.t[..], &extra].concat(), ..layout.clone() };
+            let reader = Box::new(UnitReader::open(&layout, path, shapes.missing, batch_size)?);
+            Source::Table { reader, new_treatments: extra.len() }
+        };
+        Ok(UnitStream { path: path.to_owned(), source, wanted: None, ended: false })
+    }
+
+    /// The columns that the model was fitted to, to read `path` with.
+    fn layout_for(&self, path: &Path) -> Result<&Layout> {
+        self.layout().ok_or_else(|| {
+            let problem = "the model was fitted to arrays, not to a table";
+            Error::file(path, problem, "give an .npz file, or fit the model to a table")
+        })
+    }
+}
+
+fn check_columns(path: &Path, layout: &Layout, names: &[String]) -> Result<()> {
+    let columns = read_column_names(path, layout.delimiter)?;
+    match names.iter().find(|name| !columns.contains(name)) {
+        None => Ok(()),
+        Some(name) => {
+            let hint = format!("the columns are {}", columns.join(", "));
+            Err(Error::file(path, format!("column `{name}` does not exist"), hint))
+        }
+    }
+}
+
+/// Reads one treatment per unit from an `.npz` file.
+fn read_treatments(path: &Path, name: &str, units: usize) -> Result<Units> {
+    let hint = "name an array with one treatment per unit, for example t_new";
+    let array = read_array(path, name)?;
+    let array = array.ok_or_else(|| Error::file(path, format!("array `{name}` does not exist"), hint))?;
+    if array.len() == units {
+        return Ok(array);
+    }
+    Err(Error::file(path, format!("`{name}` has {} units, x has {units}", array.len()), hint))
+}
+
+impl UnitStream {
+    /// Restricts the stream to the units with these ids, all of which must exist. Without ids, all units are read.
+    #[must_use]
+    pub fn only(mut self, ids: &[String]) -> Self {
+        if !ids.is_empty() {
+            let all: HashSet<String> = ids.iter().map(|id| id.trim().to_owned()).collect();
+            self.wanted = Some(WantedIds { not_found: all.clone(), all });
+        }
+        self
+    }
+
+    /// What has been read and dropped so far.
+    pub fn summary(&self) -> ReadSummary {
+        match &self.source {
+            Source::Arrays(arrays) => ReadSummary::for_units(arrays.data.len()),
+            Source::Table { reader, .. } => reader.summary().clone(),
+        }
+    }
+
+    /// All remaining units as one batch; `None` if there are none.
+    ///
+    /// # Errors
+    /// As reading batch by batch.
+    pub fn read_all(&mut self) -> Result<Option<StreamBatch>> {
+        let batches = self.collect::<Result<Vec<_>>>()?;
+        if batches.is_empty() {
+            return Ok(None);
+        }
+        let treatments: Option<Vec<Units>> = batches.iter().map(|batch| batch.treatments.clone()).collect();
+        let treatments = treatments.map(|treatments| {
+            let values = treatments.iter().flat_map(|t| t.values()).copied().collect();
+            Units::new("treatment", treatments[0].shape().to_vec(), values)
+        });
+        let units = UnitBatch::concat(batches.into_iter().map(|batch| batch.units).collect())?;
+        Ok(Some(StreamBatch { units, treatments: treatments.transpose()? }))
+    }
+
+    fn read_batch(&mut self) -> Result<Option<StreamBatch>> {
+        match &mut self.source {
+            Source::Arrays(arrays) => arrays.read_batch(),
+            Source::Table { reader, new_treatments } => {
+                let Some(units) = reader.next().transpose()? else { return Ok(None) };
+                split_treatments(units, *new_treatments).map(Some)
+            }
+        }
+    }
+
+    /// The wanted units of a batch, if there are any.
+    fn filter(&mut self, batch: StreamBatch) -> Result<Option<StreamBatch>> {
+        let Some(wanted) = &mut self.wanted else { return Ok(Some(batch)) };
+        let ids = &batch.units.ids;
+        let found: Vec<usize> = (0..ids.len()).filter(|&i| wanted.all.contains(&ids.text(i))).collect();
+        if found.is_empty() {
+            return Ok(None);
+        }
+        for &i in &found {
+            wanted.not_found.remove(&ids.text(i));
+        }
+        let treatments = batch.treatments.map(|treatments| pick(&treatments, &found)).transpose()?;
+        Ok(Some(StreamBatch { units: batch.units.pick(&found)?, treatments }))
+    }
+
+    /// The error for an id that was not found, if there is one.
+    fn missing_id(&self) -> Option<Error> {
+        let id = self.wanted.as_ref()?.not_found.iter().min()?;
+        let problem = format!("unit `{id}` does not exist or cannot be used");
+        let hint = "give ids as they are in the file; without an id column, row numbers from 0";
+        Some(Error::file(&self.path, problem, hint))
+    }
+
+    fn next_wanted(&mut self) -> Result<Option<StreamBatch>> {
+        while let Some(batch) = self.read_batch()? {
+            if let Some(batch) = self.filter(batch)? {
+                return Ok(Some(batch));
+            }
+        }
+        self.missing_id().map_or(Ok(None), Err)
+    }
+}
+
+impl Iterator for UnitStream {
+    type Item = Result<StreamBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ended {
+            return None;
+        }
+        let next = self.next_wanted().transpose();
+        self.ended = !matches!(next, Some(Ok(_)));
+        next
+    }
+}
+
+impl ArraySource {
+    fn read_batch(&mut self) -> Result<Option<StreamBatch>> {
+        let rows: Vec<usize> = (self.done..self.data.len()).take(self.batch_size).collect();
+        if rows.is_empty() {
+            return Ok(None);
+        }
+        self.done += rows.len();
+        let treatments = self.treatments.as_ref().map(|treatments| pick(treatments, &rows)).transpose()?;
+        let units = UnitBatch { data: self.data.pick(&rows)?, ids: Ids::Rows(rows), treated_at: None };
+        Ok(Some(StreamBatch { units, treatments }))
+    }
+}
+
+fn pick(treatments: &Units, rows: &[usize]) -> Result<Units> {
+    let values = rows.iter().flat_map(|&i| treatments.row(i).into_owned()).collect();
+    Units::new("treatment", treatments.shape().to_vec(), values)
+}
+
+/// Splits off the last `count` treatments, which are the new ones.
+fn split_treatments(units: UnitBatch, count: usize) -> Result<StreamBatch> {
+    if count == 0 {
+        return Ok(StreamBatch { units, treatments: None });
+    }
+    let t = units.data.t();
+    let given = t.elements() - count;
+    let side = |name: &str, range: std::ops::Range<usize>| {
+        let values = (0..t.len()).flat_map(|i| t.row(i)[range.clone()].to_vec()).collect();
+        Units::new(name, vec![range.len()], values)
+    };
+    let (factual, treatments) = (side("t", 0..given)?, side("treatment", given..given + count)?);
+    let data = Dataset::new(units.data.x().clone(), factual, units.data.y().clone())?;
+    Ok(StreamBatch { units: UnitBatch { data, ..units }, treatments: Some(treatments) })
+}

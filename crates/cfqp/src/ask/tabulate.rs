@@ -1,0 +1,278 @@
+//! Answers as the rows of a table.
+
+use super::answer::{Answers, Diagnosis, Flag};
+use crate::data::Units;
+use crate::data::table::{Block, Ids, Layout, OutputBatch, OutputColumn, TableForm, UnitBatch};
+use crate::model::Model;
+
+/// Names that the columns of a tabulation may have besides outcomes.
+const RESERVED_NAMES: [&str; 6] = ["t", "t_new", "from", "to", "class", "flag"];
+/// Prefixes of the other columns.
+const RESERVED_PREFIXES: [&str; 6] = ["t_", "from_", "to_", "posterior_", "lower_", "upper_"];
+
+/// The treatments that answers are about.
+#[derive(Clone, Copy, Debug)]
+pub enum AskedTreatments<'a> {
+    /// Outcomes under these treatments, one per unit or one for all.
+    Outcome(&'a Units),
+    /// Effects: differences between the outcomes under `to` and under `from`.
+    Effect {
+        /// The treatments to compare with, one per unit or one for all.
+        from: &'a Units,
+        /// The treatments whose effects are asked for, one per unit or one for all.
+        to: &'a Units,
+    },
+}
+
+/// The columns in which the answers of a model are written.
+///
+/// There is one row per unit: its id, `t`, `t_new` (for effects `from` and `to`), every outcome with `lower_` and `upper_`,
+/// `class`, `posterior_0`, ..., and `flag`. If the model was fitted to a table of samples over time, there is one row per
+/// unit and time.
+///
+/// ```
+/// use cfqp::ask::{AskedTreatments, Tabulation};
+/// use cfqp::data::table::{Ids, UnitBatch};
+/// use cfqp::sim::Oscillator;
+/// use cfqp::{Base, Classes, Fit, FitConfig, Units};
+///
+/// # fn main() -> cfqp::Result<()> {
+/// let data = Oscillator::default().simulate(200, 1)?.data;
+/// let config = FitConfig { classes: Classes::Given(2), base: Base::Linear, ..FitConfig::default() };
+/// let model = Fit::new(config).run(&data)?;
+///
+/// let treatment = Units::new("t", vec![1], vec![0.5])?;
+/// let answers = model.ask(&data).under(&treatment).answers()?;
+/// let units = UnitBatch { ids: Ids::Rows((0..data.len()).collect()), data, treated_at: None };
+/// let rows = Tabulation::new(&model).output(&units, &AskedTreatments::Outcome(&treatment), &answers);
+/// assert_eq!(rows.names()[..6], ["row", "t", "t_new", "y0", "lower_y0", "upper_y0"]);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Tabulation {
+    id: String,
+    treatments: Vec<String>,
+    outcomes: Vec<OutcomeColumn>,
+    /// If there is a row per point in time.
+    times: Option<TimeColumn>,
+    classes: usize,
+    /// Whether an outcome has the name of another column.
+    has_name_clash: bool,
+}
+
+/// The elements of y in one column.
+#[derive(Clone, Debug)]
+struct OutcomeColumn {
+    name: String,
+    start: usize,
+    count: usize,
+}
+
+/// The column of times: point `first + j` of row `j`, in steps of `step` from the treatment.
+#[derive(Clone, Debug)]
+struct TimeColumn {
+    name: String,
+    first: i64,
+    step: f64,
+}
+
+impl Tabulation {
+    /// The columns for answers of `model`.
+    pub fn new(model: &Model) -> Self {
+        let layout = model.layout();
+        let id = layout.and_then(|layout| layout.id.clone()).unwrap_or("row".to_owned());
+        let treatments = match layout {
+            Some(layout) => layout.t.clone(),
+            None => (0..model.shapes().t).map(|j| j.to_string()).collect(),
+        };
+        let times = match layout.map(|layout| &layout.form) {
+            Some(TableForm::Long(long)) => {
+                Some(TimeColumn { name: long.time.clone(), first: long.grid.y.first, step: long.grid.step })
+            }
+            _ => None,
+        };
+        let outcomes = outcome_columns(layout, &model.shapes().y);
+        let has_name_clash = outcomes.iter().any(|outcome| {
+            let name = outcome.name.as_str();
+            name == id
+                || times.as_ref().is_some_and(|times| times.name == name)
+                || RESERVED_NAMES.contains(&name)
+                || RESERVED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        });
+        Self { id, treatments, outcomes, times, classes: model.classes(), has_name_clash }
+    }
+
+    /// The rows of `answers`, which are those of the units of `batch` to the question about `asked`.
+    ///
+    /// # Panics
+    /// If `answers` are not those of the model about the units of `batch`.
+    pub fn output(&self, batch: &UnitBatch, asked: &AskedTreatments<'_>, answers: &Answers) -> OutputBatch {
+        let rows = self.rows_per_unit();
+        let mut output = OutputBatch::default();
+        output.push(&self.id, id_column(&batch.ids, rows));
+        if let Some(times) = &self.times {
+            output.push(&times.name, times.column(batch, rows));
+        }
+        self.push_treatments(&mut output, batch, asked);
+        self.push_outcomes(&mut output, asked, answers);
+        let class = answers.diagnoses.iter().flat_map(|d| std::iter::repeat_n(d.class as i64, rows));
+        output.push("class", OutputColumn::Integers(class.collect()));
+        for k in 0..self.classes {
+            let posterior = answers.posterior.iter().skip(k).step_by(self.classes);
+            let posterior = posterior.flat_map(|p| std::iter::repeat_n(*p, rows));
+            output.push(format!("posterior_{k}"), OutputColumn::Numbers(posterior.collect()));
+        }
+        let flag = answers.diagnoses.iter().flat_map(|d| std::iter::repeat_n(d.flag(), rows));
+        output.push("flag", OutputColumn::Text(flag.collect()));
+        output
+    }
+
+    /// One, or the number of points in time.
+    fn rows_per_unit(&self) -> usize {
+        match self.times {
+            Some(_) => self.outcomes.first().map_or(1, |outcome| outcome.count),
+            None => 1,
+        }
+    }
+
+    fn push_treatments(&self, output: &mut OutputBatch, batch: &UnitBatch, asked: &AskedTreatments<'_>) {
+        let t = batch.data.t();
+        let blocks: Vec<(&str, &Units)> = match asked {
+            AskedTreatments::Outcome(to) => vec![("t", t), ("t_new", to)],
+            AskedTreatments::Effect { from, to } => vec![("t", t), ("from", from), ("to", to)],
+        };
+        let rows = self.rows_per_unit();
+        for (prefix, units) in blocks {
+            for (j, name) in self.treatments.iter().enumerate() {
+                let name =
+                    if self.treatments.len() == 1 { prefix.to_owned() } else { format!("{prefix}_{name}") };
+                let value = |i: usize| units.row(if units.len() == 1 { 0 } else { i })[j];
+                let values = (0..t.len()).flat_map(|i| std::iter::repeat_n(value(i), rows));
+                output.push(name, OutputColumn::Numbers(values.collect()));
+            }
+        }
+    }
+
+    fn push_outcomes(&self, output: &mut OutputBatch, asked: &AskedTreatments<'_>, answers: &Answers) {
+        let point_prefix = match asked {
+            AskedTreatments::Effect { .. } => "effect_",
+            AskedTreatments::Outcome(_) if self.has_name_clash => "answer_",
+            AskedTreatments::Outcome(_) => "",
+        };
+        for outcome in &self.outcomes {
+            let blocks =
+                [(point_prefix, &answers.point), ("lower_", &answers.lower), ("upper_", &answers.upper)];
+            for (prefix, units) in blocks {
+                let elements = |i: usize| units.row(i)[outcome.start..outcome.start + outcome.count].to_vec();
+                let values: Vec<f32> = (0..units.len()).flat_map(elements).collect();
+                let column = match outcome.count {
+                    1 => OutputColumn::Numbers(values),
+                    _ if self.times.is_some() => OutputColumn::Numbers(values),
+                    count => OutputColumn::Lists { length: count, values },
+                };
+                output.push(format!("{prefix}{}", outcome.name), column);
+            }
+        }
+    }
+
+    /// The name and the elements in y of every outcome.
+    pub(crate) fn outcomes(&self) -> impl Iterator<Item = (&str, std::ops::Range<usize>)> {
+        self.outcomes.iter().map(|o| (o.name.as_str(), o.start..o.start + o.count))
+    }
+}
+
+impl TimeColumn {
+    fn column(&self, batch: &UnitBatch, rows: usize) -> OutputColumn {
+        let treated_at = |i: usize| batch.treated_at.as_ref().map_or(0.0, |times| times[i]);
+        let times =
+            |i: usize| (0..rows).map(move |j| treated_at(i) + (self.first + j as i64) as f64 * self.step);
+        OutputColumn::Precise((0..batch.data.len()).flat_map(times).collect())
+    }
+}
+
+/// The ids, each in `rows` rows.
+fn id_column(ids: &Ids, rows: usize) -> OutputColumn {
+    let repeat = |n: usize| (0..n).flat_map(|i| std::iter::repeat_n(i, rows));
+    match ids {
+        Ids::Rows(ids) => OutputColumn::Integers(repeat(ids.len()).map(|i| ids[i] as i64).collect()),
+        Ids::Numbers(ids) => OutputColumn::Integers(repeat(ids.len()).map(|i| ids[i]).collect()),
+        Ids::Text(ids) => OutputColumn::Text(repeat(ids.len()).map(|i| ids[i].clone()).collect()),
+    }
+}
+
+impl Diagnosis {
+    /// The text of the column `flag`: `ok`, or the names of the flags joined by `|`.
+    pub fn flag(&self) -> String {
+        Flag::join(self.flags())
+    }
+}
+
+/// The columns of outcomes of this shape: those of the table, or one per feature or channel.
+fn outcome_columns(layout: Option<&Layout>, shape: &[usize]) -> Vec<OutcomeColumn> {
+    let elements: usize = shape.iter().product();
+    let equal_columns = |names: Vec<String>| -> Vec<OutcomeColumn> {
+        let count = elements / names.len().max(1);
+        let column = |(i, name): (usize, String)| OutcomeColumn { name, start: i * count, count };
+        names.into_iter().enumerate().map(column).collect()
+    };
+    match layout.map(|layout| &layout.form) {
+        Some(TableForm::Wide { y: Block::Features(features), .. }) => {
+            equal_columns(features.iter().flat_map(|feature| feature.names()).collect())
+        }
+        Some(TableForm::Wide { y: Block::Lists { columns, .. }, .. }) => equal_columns(columns.clone()),
+        Some(TableForm::Long(long)) => equal_columns(long.outcomes.clone()),
+        None if shape == [1] => equal_columns(vec!["y".to_owned()]),
+        None => equal_columns((0..shape[0]).map(|k| format!("y{k}")).collect()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ask::{AskOptions, Averages, EffectGroup, Grade};
+    use crate::config::{Base, Classes, FitConfig};
+    use crate::fit::Fit;
+    use crate::sim::Oscillator;
+
+    fn treatment(value: f32) -> Units {
+        Units::new("t", vec![1], vec![value]).unwrap()
+    }
+
+    #[test]
+    fn answers_effects_averages_and_verdicts_agree_with_each_other() {
+        let data = Oscillator::default().simulate(300, 1).unwrap().data;
+        let config = FitConfig { classes: Classes::Given(3), base: Base::Linear, ..FitConfig::default() };
+        let model = Fit::new(config).run(&data).unwrap();
+        let ask = AskOptions::default();
+        let (low, high) = (treatment(0.3), treatment(0.7));
+        let ids = Ids::Rows((0..data.len()).collect());
+        let units = UnitBatch { data: data.clone(), ids, treated_at: None };
+        let answers = model.outcomes(&data, &high, ask).unwrap();
+        let tabulation = Tabulation::new(&model);
+        let output = tabulation.output(&units, &AskedTreatments::Outcome(&high), &answers);
+        let names =
+            ["row", "t", "t_new", "y0", "lower_y0", "upper_y0", "y1", "lower_y1", "upper_y1", "class"];
+        assert_eq!((output.rows(), &output.names()[..10]), (300, &names[..]));
+        assert_eq!(output.names()[10..], ["posterior_0", "posterior_1", "posterior_2", "flag"]);
+
+        let effects = model.effects(&data, &low, &high, ask).unwrap();
+        let mut averages = Averages::new(&model, ask.level);
+        averages.add(&effects);
+        let averages = averages.finish();
+        let mean = effects.point.values().chunks(40).map(|unit| unit[..20].iter().sum::<f32>()).sum::<f32>();
+        assert!((averages[0].effect - f64::from(mean / 20.0 / 300.0)).abs() < 1e-4);
+        assert!(averages.iter().all(|a| a.lower < a.effect && a.effect < a.upper));
+        let classes: usize = averages
+            .iter()
+            .filter(|a| a.outcome == "y0" && matches!(a.group, EffectGroup::Class(_)))
+            .map(|a| a.units)
+            .sum();
+        assert_eq!(classes, 300);
+
+        let verdicts = model.verdicts(&data, ask.level).unwrap();
+        assert_eq!(verdicts.len(), 5);
+        assert_eq!(verdicts[0].grade, Grade::Ok, "{verdicts:?}");
+        assert!(verdicts.iter().all(|verdict| (0.0..=1.0).contains(&verdict.figure)));
+    }
+}

@@ -1,0 +1,14 @@
+//! Files of arrays: numpy's `.npz`, IDX (MNIST) and the container of a fitted model.
+
+mod atomic;
+mod container;
+mod idx;
+mod mnist;
+mod npy;
+mod npz;
+
+pub use atomic::write_atomically;
+pub(crate) use container::{read_container, write_container};
+pub use idx::{IdxArray, read_idx};
+pub use mnist::{Mnist, MnistSplit};
+pub use npz::{NpzArray, NpzValues, read_array, write_npz};

@@ -1,0 +1,272 @@
+//! Arrays in numpy's `.npz` format: a zip file of [`.npy`](super::npy) arrays.
+//!
+//! | key | shape | content |
+//! |---|---|---|
+//! | `x`, `y` | `[n]`, `[n, features]`, `[n, channels, steps]`, `[n, channels, height, width]` | covariates, outcomes |
+//! | `t` | `[n]`, `[n, treatments]` | treatments |
+//! | `x_mask`, `y_mask` | as `x`, `y` | true (or 1) where the value was observed; optional |
+//! | `z`, `t_new`, `y_new` | | true classes, other treatments and their outcomes; read by [`read_array`] only |
+
+use std::fs::File;
+use std::io::{BufReader, Seek, Write};
+use std::path::Path;
+
+use zip::result::ZipError;
+use zip::write::SimpleFileOptions;
+use zip::{ZipArchive, ZipWriter};
+
+use super::atomic::write_atomically;
+use super::npy::{self, NpyError};
+use crate::data::{Dataset, Units};
+use crate::error::{Error, Result};
+
+/// The keys that a file may have; the last three are not part of a [`Dataset`].
+const KNOWN_KEYS: [&str; 8] = ["x", "t", "y", "x_mask", "y_mask", "z", "t_new", "y_new"];
+const EXPECTED_KEYS: &str =
+    "give the arrays x, t and y, optionally x_mask and y_mask, and no others except z, t_new and y_new";
+const DAMAGED: &str =
+    "the file is damaged or is not an .npz file: write it again with numpy.savez_compressed";
+
+/// Larger arrays must not be compressed to less than a hundredth of their size.
+const MAX_UNCHECKED_BYTES: u64 = 1 << 30;
+/// The highest compression ratio of deflate.
+const MAX_EXPANSION: u64 = 1032;
+
+impl Dataset {
+    /// Reads `x`, `t`, `y` and the masks of a `.npz` file; numbers of any type are converted to f32.
+    ///
+    /// # Errors
+    /// If the file cannot be read, lacks an array, has an unknown one, or the arrays do not form a data set.
+    pub fn read_npz(path: &Path) -> Result<Self> {
+        let mut file = Archive::open(path)?;
+        let found = file.keys();
+        for key in &found {
+            if !KNOWN_KEYS.contains(&key.as_str()) {
+                return Err(Error::file(
+                    path,
+                    format!("unknown array `{key}` (found {found:?})"),
+                    EXPECTED_KEYS,
+                ));
+            }
+        }
+        let mut units = |name: &str| {
+            let array = file.array(name)?.ok_or_else(|| {
+                Error::file(path, format!("there is no array `{name}` (found {found:?})"), EXPECTED_KEYS)
+            })?;
+            let mask = file.array(&format!("{name}_mask"))?;
+            array.into_units(name, mask).map_err(|error| error.in_file(path))
+        };
+        let (x, t, y) = (units("x")?, units("t")?, units("y")?);
+        Self::new(x, t, y).map_err(|error| error.in_file(path))
+    }
+
+    /// Writes `x`, `t` and `y`, the masks of missing values if there are any, and `more` arrays.
+    ///
+    /// # Errors
+    /// If a name repeats, an array of `more` does not match its shape, or the file cannot be written.
+    pub fn write_npz(&self, path: &Path, more: &[(&str, NpzArray)]) -> Result<()> {
+        let mut arrays = vec![
+            ("x", NpzArray::units(self.x())),
+            ("t", NpzArray::units(self.t())),
+            ("y", NpzArray::units(self.y())),
+        ];
+        arrays.extend(NpzArray::mask(self.x()).map(|mask| ("x_mask", mask)));
+        arrays.extend(NpzArray::mask(self.y()).map(|mask| ("y_mask", mask)));
+        arrays.extend_from_slice(more);
+        write_npz(path, &arrays)
+    }
+}
+
+/// Reads the array `key` of a `.npz` file; `None` if there is no such array.
+///
+/// # Errors
+/// If the file cannot be read, or the array is a single number or has a value that is not finite.
+pub fn read_array(path: &Path, key: &str) -> Result<Option<Units>> {
+    let array = Archive::open(path)?.array(key)?;
+    array.map(|array| array.into_units(key, None)).transpose().map_err(|error| error.in_file(path))
+}
+
+/// An array to write, in C order.
+#[derive(Clone, Debug)]
+pub struct NpzArray<'a> {
+    /// The shape.
+    pub shape: Vec<usize>,
+    /// The values.
+    pub values: NpzValues<'a>,
+}
+
+/// The values of an array to write.
+#[derive(Clone, Copy, Debug)]
+pub enum NpzValues<'a> {
+    /// `<f4`
+    F32(&'a [f32]),
+    /// `<i8`
+    I64(&'a [i64]),
+    /// `|b1`
+    Bool(&'a [bool]),
+}
+
+impl<'a> NpzArray<'a> {
+    /// The values of `units`: `[n]` if a unit is a single number, `[n, ...]` otherwise.
+    pub fn units(units: &'a Units) -> Self {
+        Self { shape: whole_shape(units), values: NpzValues::F32(units.values()) }
+    }
+
+    /// The mask of `units`; `None` if nothing is missing.
+    pub fn mask(units: &'a Units) -> Option<Self> {
+        units.mask().map(|mask| Self { shape: whole_shape(units), values: NpzValues::Bool(mask) })
+    }
+
+    /// A vector of integers, such as classes.
+    pub fn integers(values: &'a [i64]) -> Self {
+        Self { shape: vec![values.len()], values: NpzValues::I64(values) }
+    }
+
+    fn check(&self, name: &str) -> Result<()> {
+        let count = match self.values {
+            NpzValues::F32(values) => values.len(),
+            NpzValues::I64(values) => values.len(),
+            NpzValues::Bool(values) => values.len(),
+        };
+        if self.shape.iter().product::<usize>() == count {
+            return Ok(());
+        }
+        let problem = format!("{count} values do not have shape {:?}", self.shape);
+        Err(Error::data(name, problem, "give one value per element of the shape"))
+    }
+
+    fn write(&self, to: &mut impl Write) -> std::io::Result<()> {
+        /// Writes many values at a time: compressing element by element would be slow.
+        fn write_chunks<T: Copy, const N: usize>(
+            to: &mut impl Write,
+            values: &[T],
+            bytes: impl Fn(T) -> [u8; N],
+        ) -> std::io::Result<()> {
+            values.chunks(1 << 14).try_for_each(|chunk| {
+                to.write_all(chunk.iter().map(|&value| bytes(value)).collect::<Vec<_>>().as_flattened())
+            })
+        }
+        let descr = match self.values {
+            NpzValues::F32(_) => "<f4",
+            NpzValues::I64(_) => "<i8",
+            NpzValues::Bool(_) => "|b1",
+        };
+        npy::write_header(to, descr, &self.shape)?;
+        match self.values {
+            NpzValues::F32(values) => write_chunks(to, values, f32::to_le_bytes),
+            NpzValues::I64(values) => write_chunks(to, values, i64::to_le_bytes),
+            NpzValues::Bool(values) => write_chunks(to, values, |value| [u8::from(value)]),
+        }
+    }
+}
+
+fn whole_shape(units: &Units) -> Vec<usize> {
+    let rest = if units.shape() == [1] { &[] } else { units.shape() };
+    [&[units.len()], rest].concat()
+}
+
+/// Writes a compressed `.npz` file, completely or not at all; the same arrays give the same bytes.
+///
+/// # Errors
+/// If a name repeats, an array does not match its shape, or the file cannot be written.
+pub fn write_npz(path: &Path, arrays: &[(&str, NpzArray)]) -> Result<()> {
+    arrays.iter().try_for_each(|(name, array)| array.check(name))?;
+    write_atomically(path, |file| {
+        write_zip(file, arrays).map_err(|error| match error {
+            ZipError::Io(error) => Error::io(path)(error),
+            error => Error::file(path, "the archive cannot be written", "give every array a different name")
+                .with_source(error),
+        })
+    })
+}
+
+fn write_zip(file: impl Write + Seek, arrays: &[(&str, NpzArray)]) -> Result<(), ZipError> {
+    let mut zip = ZipWriter::new(file);
+    for (name, array) in arrays {
+        let large = array.shape.iter().product::<usize>() >= 1 << 28;
+        zip.start_file(format!("{name}.npy"), SimpleFileOptions::default().large_file(large))?;
+        array.write(&mut zip)?;
+    }
+    zip.finish()?;
+    Ok(())
+}
+
+/// An array as read from the file; the first axis counts the units.
+struct Array {
+    shape: Vec<usize>,
+    values: Vec<f32>,
+}
+
+impl Array {
+    fn into_units(self, name: &str, mask: Option<Self>) -> Result<Units> {
+        let shape = match &self.shape[..] {
+            [] => {
+                let hint = "give an array whose first axis counts the units";
+                return Err(Error::data(name, "the array is a single number", hint));
+            }
+            [_] => vec![1],
+            [_, rest @ ..] => rest.to_vec(),
+        };
+        if let Some(mask) = &mask
+            && mask.shape != self.shape
+        {
+            let problem = format!("the shape is {:?}, but {name} has {:?}", mask.shape, self.shape);
+            return Err(Error::data(format!("{name}_mask"), problem, "give the mask the shape of its array"));
+        }
+        let mask = mask.map(|mask| mask.values.iter().map(|&value| value != 0.0).collect());
+        Units::with_mask(name, shape, self.values, mask)
+    }
+}
+
+/// An open `.npz` file.
+struct Archive<'a> {
+    path: &'a Path,
+    zip: ZipArchive<BufReader<File>>,
+    /// The size of the file.
+    bytes: u64,
+}
+
+impl<'a> Archive<'a> {
+    fn open(path: &'a Path) -> Result<Self> {
+        let file = File::open(path).map_err(Error::io(path))?;
+        if path.is_dir() {
+            return Err(Error::io(path)(std::io::ErrorKind::IsADirectory.into()));
+        }
+        let bytes = file.metadata().map_err(Error::io(path))?.len();
+        let zip = ZipArchive::new(BufReader::new(file))
+            .map_err(|error| Error::file(path, "not a readable zip archive", DAMAGED).with_source(error))?;
+        Ok(Self { path, zip, bytes })
+    }
+
+    fn keys(&self) -> Vec<String> {
+        let names = self.zip.file_names();
+        names.map(|name| name.strip_suffix(".npy").unwrap_or(name).to_owned()).collect()
+    }
+
+    fn array(&mut self, key: &str) -> Result<Option<Array>> {
+        let unreadable = || Error::file(self.path, format!("array `{key}` cannot be read"), DAMAGED);
+        let file = match self.zip.by_name(&format!("{key}.npy")) {
+            Ok(file) => file,
+            Err(ZipError::FileNotFound) => return Ok(None),
+            Err(error) => return Err(unreadable().with_source(error)),
+        };
+        let (size, packed) = (file.size(), file.compressed_size());
+        if size > MAX_UNCHECKED_BYTES && size / 100 > packed {
+            let problem = format!("array `{key}`: {packed} bytes would expand to {size}");
+            let hint = "if this is intended, write the file without compression, using numpy.savez";
+            return Err(Error::file(self.path, problem, hint));
+        }
+        match npy::read(file, size, self.bytes.saturating_mul(MAX_EXPANSION)) {
+            Ok((shape, values)) => Ok(Some(Array { shape, values })),
+            Err(NpyError::Read(error)) => Err(unreadable().with_source(error)),
+            Err(NpyError::Format(problem)) => Err(Error::file(
+                self.path,
+                format!("array `{key}`: {problem}"),
+                "give floating-point numbers, integers or booleans",
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

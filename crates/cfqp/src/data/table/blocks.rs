@@ -1,0 +1,81 @@
+//! The array that some columns of a wide table form.
+
+use super::layout::{Block, Feature};
+use super::names::list_names;
+use super::problem::Problem;
+use super::scan::ColumnScan;
+
+/// The columns `names`, which have one value per row, with their categories.
+pub(crate) fn scalar_features(
+    scans: &[ColumnScan],
+    names: &[String],
+    categorical: &[String],
+) -> Vec<Feature> {
+    let feature = |name: &String| {
+        let scan = scans.iter().find(|scan| scan.name == *name)?;
+        let is_category = scan.is_category(categorical.contains(name));
+        let categories = is_category.then(|| scan.categories.iter().cloned().collect());
+        Some(Feature { name: name.clone(), categories })
+    };
+    names.iter().filter_map(feature).collect()
+}
+
+/// The array that the columns `names` form; `field` is `x` or `y`, `shape` the one given by the user, if any.
+pub(crate) fn array_block(
+    field: &str,
+    names: &[String],
+    scans: &[ColumnScan],
+    shape: &[usize],
+    categorical: &[String],
+) -> Result<Block, Problem> {
+    let scans_of_names: Vec<&ColumnScan> =
+        names.iter().filter_map(|name| scans.iter().find(|scan| scan.name == *name)).collect();
+    let lists: Vec<&Vec<usize>> = scans_of_names.iter().filter_map(|scan| scan.list_shape.as_ref()).collect();
+    if lists.is_empty() {
+        if !shape.is_empty() {
+            let problem = format!("{field}_shape: the columns of {field} do not hold lists");
+            return Err(Problem::new(problem, "leave it out, or use columns of lists"));
+        }
+        return Ok(Block::Features(scalar_features(scans, names, categorical)));
+    }
+    if let Some(scalar) = scans_of_names.iter().find(|scan| scan.list_shape.is_none()) {
+        let problem = format!("{field}: column `{}` holds single values, but others hold lists", scalar.name);
+        return Err(Problem::new(problem, "use columns of lists only, or of single values only"));
+    }
+    if lists.iter().any(|list| list.len() != lists[0].len()) {
+        let problem = format!("{field}: the lists have different numbers of axes: {}", list_names(names));
+        return Err(Problem::new(problem, "use columns with the same number of axes"));
+    }
+    let largest = |axis: usize| lists.iter().map(|list| list[axis]).max().unwrap_or(0);
+    let column_shape: Vec<usize> = (0..lists[0].len()).map(largest).collect();
+    let shape = unit_shape(field, &column_shape, names.len(), shape)?;
+    Ok(Block::Lists { columns: names.to_vec(), column_shape, shape })
+}
+
+/// The shape of a unit. The axes of a single column are kept, with a flat list as a series of one channel; each of
+/// several columns is a channel.
+fn unit_shape(
+    field: &str,
+    column_shape: &[usize],
+    columns: usize,
+    given: &[usize],
+) -> Result<Vec<usize>, Problem> {
+    let total = column_shape.iter().product::<usize>() * columns;
+    if !given.is_empty() {
+        if given.iter().product::<usize>() == total && given.len() <= 3 {
+            return Ok(given.to_vec());
+        }
+        let problem = format!("{field}_shape: {given:?} is not the shape of {total} elements");
+        return Err(Problem::new(problem, "give [channels, steps] or [channels, height, width]"));
+    }
+    let shape = if columns == 1 && column_shape.len() > 1 {
+        column_shape.to_vec()
+    } else {
+        [&[columns], column_shape].concat()
+    };
+    if shape.len() > 3 {
+        let problem = format!("{field}: arrays of shape {shape:?} have too many axes");
+        return Err(Problem::new(problem, format!("give [channels, height, width] as `{field}_shape`")));
+    }
+    Ok(shape)
+}

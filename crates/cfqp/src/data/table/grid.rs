@@ -1,0 +1,227 @@
+//! Places samples on a grid around the treatment.
+
+use super::cells::parse_number;
+use super::ids::Ids;
+use super::layout::{GridRange, Layout, SampleLayout, TimeGrid};
+use super::problem::Problem;
+use super::read_summary::{DropReason, ReadSummary};
+use super::samples::Samples;
+use super::unit_batch::{UnitBatch, units_with_gaps};
+use crate::data::Dataset;
+use crate::error::Result;
+
+/// More points on one side of the treatment indicate a mistake.
+const MAX_POINTS: i64 = 20_000;
+
+/// The arrays of one unit, NaN where missing.
+struct UnitArrays {
+    x: Vec<f32>,
+    y: Vec<f32>,
+}
+
+impl Samples {
+    /// The median time between two samples of a unit.
+    pub(super) fn usual_step(&self) -> Result<f64, Problem> {
+        let gap = |pair: &[u32]| {
+            let is_same_unit = self.unit[pair[0] as usize] == self.unit[pair[1] as usize];
+            is_same_unit.then(|| self.time[pair[1] as usize] - self.time[pair[0] as usize])
+        };
+        let mut gaps: Vec<f64> = self.order.windows(2).filter_map(gap).collect();
+        if gaps.is_empty() {
+            let hint = "for a table with one row per unit, give `x`, `t` and `y`";
+            return Err(Problem::new("no unit has two samples", hint));
+        }
+        let middle = gaps.len() / 2;
+        Ok(*gaps.select_nth_unstable_by(middle, f64::total_cmp).1)
+    }
+
+    /// The grid that covers all samples, or those within `before` and `after` the treatment.
+    pub(super) fn grid(
+        &self,
+        step: f64,
+        before: Option<f64>,
+        after: Option<f64>,
+    ) -> Result<TimeGrid, Problem> {
+        let empty = GridRange { first: i64::MAX, last: i64::MIN };
+        let (mut x, mut y) = (empty, empty);
+        // a sample exactly on the limit is inside, whatever the rounding
+        let slack = 1e-9 * step;
+        let first = before.map_or(f64::NEG_INFINITY, |time| -time - slack);
+        let last = after.map_or(f64::INFINITY, |time| time + slack);
+        let times = self.order.iter().filter_map(|&row| self.time_since_treatment(row));
+        for time in times.filter(|time| (first..=last).contains(time)) {
+            let point = TimeGrid::nearest_point(step, time);
+            let side = if point > 0 { &mut y } else { &mut x };
+            *side = GridRange { first: side.first.min(point), last: side.last.max(point) };
+        }
+        check_range("x", x, step, "up to")?;
+        check_range("y", y, step, "after")?;
+        Ok(TimeGrid { step, x, y })
+    }
+
+    /// The usable units on the grid; `None` if there are none.
+    pub(super) fn to_batch(
+        &self,
+        layout: &Layout,
+        samples: &SampleLayout,
+        allow_missing_x: bool,
+        summary: &mut ReadSummary,
+    ) -> Result<Option<UnitBatch>> {
+        let shapes = layout.shapes();
+        let (x_size, y_size) = (shapes.x.iter().product(), shapes.y.iter().product());
+        let (mut x, mut t, mut y) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut kept, mut treated_at) = (Vec::new(), Vec::new());
+        let mut rest = self.order.as_slice();
+        for unit in 0..self.ids.len() {
+            let count = rest.iter().take_while(|&&row| self.unit[row as usize] as usize == unit).count();
+            let rows;
+            (rows, rest) = rest.split_at(count);
+            let mut arrays = UnitArrays { x: vec![f32::NAN; x_size], y: vec![f32::NAN; y_size] };
+            self.place_samples(samples, rows, &mut arrays, summary);
+            match self.complete(samples, unit, &mut arrays, allow_missing_x) {
+                Err(reason) => summary.count_dropped(reason, || self.ids[unit].clone()),
+                Ok(()) => {
+                    x.append(&mut arrays.x);
+                    y.append(&mut arrays.y);
+                    t.extend(self.t[unit].iter().flatten().map(|(value, _)| *value));
+                    treated_at.extend(self.treated_at[unit].map(|(time, _)| time));
+                    kept.push(unit);
+                }
+            }
+        }
+        if kept.is_empty() {
+            return Ok(None);
+        }
+        summary.units += kept.len();
+        let data = Dataset::new(
+            units_with_gaps("x", shapes.x, x)?,
+            units_with_gaps("t", vec![layout.t.len()], t)?,
+            units_with_gaps("y", shapes.y, y)?,
+        )?;
+        Ok(Some(UnitBatch { data, ids: self.pick_ids(&kept), treated_at: Some(treated_at) }))
+    }
+
+    fn pick_ids(&self, units: &[usize]) -> Ids {
+        let integers: Option<Vec<i64>> = units.iter().map(|&unit| self.integers[unit]).collect();
+        let texts = || Ids::Text(units.iter().map(|&unit| self.ids[unit].clone()).collect());
+        integers.map_or_else(texts, Ids::Numbers)
+    }
+
+    /// Places a unit's samples on the grid; samples at the same point are averaged.
+    fn place_samples(
+        &self,
+        layout: &SampleLayout,
+        rows: &[u32],
+        arrays: &mut UnitArrays,
+        summary: &mut ReadSummary,
+    ) {
+        let (grid, series) = (&layout.grid, layout.series.len());
+        let outcomes: Vec<usize> =
+            layout.outcomes.iter().filter_map(|name| layout.series.iter().position(|s| s == name)).collect();
+        let all: Vec<usize> = (0..series).collect();
+        let mut x_counts = vec![0_u32; series * grid.x.points()];
+        let mut y_counts = vec![0_u32; outcomes.len() * grid.y.points()];
+        for &row in rows {
+            let Some(time) = self.time_since_treatment(row) else { continue };
+            let point = TimeGrid::nearest_point(grid.step, time);
+            let (range, channels, cells, counts) = if point > 0 {
+                (grid.y, &outcomes, &mut arrays.y, &mut y_counts)
+            } else {
+                (grid.x, &all, &mut arrays.x, &mut x_counts)
+            };
+            if !range.contains(point) {
+                summary.outside += 1;
+                continue;
+            }
+            let column = (point - range.first) as usize;
+            let values = &self.values[row as usize * series..][..series];
+            let mut is_averaged = false;
+            for (channel, &source) in channels.iter().enumerate() {
+                let index = channel * range.points() + column;
+                is_averaged |= add_to_mean(&mut cells[index], &mut counts[index], values[source]);
+            }
+            summary.averaged += usize::from(is_averaged);
+        }
+    }
+
+    /// Fills in the fixed covariates; an error is the reason why the unit has to be dropped.
+    fn complete(
+        &self,
+        samples: &SampleLayout,
+        unit: usize,
+        arrays: &mut UnitArrays,
+        allow_missing_x: bool,
+    ) -> Result<(), DropReason> {
+        let is_empty = |values: &[f32]| values.iter().all(|value| value.is_nan());
+        if self.treated_at[unit].is_none() {
+            return Err(DropReason::MissingTreatmentTime);
+        }
+        if self.t[unit].iter().any(Option::is_none) {
+            return Err(DropReason::MissingTreatment);
+        }
+        if is_empty(&arrays.x) {
+            return Err(DropReason::NoSamplesBefore);
+        }
+        if is_empty(&arrays.y) {
+            return Err(DropReason::NoSamplesAfter);
+        }
+        self.fill_fixed(samples, unit, &mut arrays.x)?;
+        if !allow_missing_x && arrays.x.iter().any(|value| value.is_nan()) {
+            return Err(DropReason::MissingCovariate);
+        }
+        Ok(())
+    }
+
+    /// Fills the channels of covariates that do not change with time.
+    fn fill_fixed(&self, samples: &SampleLayout, unit: usize, x: &mut [f32]) -> Result<(), DropReason> {
+        let points = samples.grid.x.points();
+        let mut channel = samples.series.len();
+        for (feature, recorded) in samples.fixed.iter().zip(&self.fixed[unit]) {
+            let elements = feature.elements();
+            let channels = &mut x[channel * points..(channel + elements) * points];
+            channel += elements;
+            let Some((label, _)) = recorded else { continue };
+            let column = || feature.name.clone();
+            match &feature.categories {
+                None => {
+                    let value = parse_number(label)
+                        .ok_or_else(|| DropReason::NotANumber { column: column(), text: label.clone() })?;
+                    channels.fill(value as f32);
+                }
+                Some(categories) => {
+                    let k = categories.iter().position(|category| category == label).ok_or_else(|| {
+                        DropReason::UnknownCategory { column: column(), category: label.clone() }
+                    })?;
+                    channels.fill(0.0);
+                    channels[k * points..(k + 1) * points].fill(1.0);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Adds `value`, unless it is missing, to a running mean; returns whether the mean had a value before.
+fn add_to_mean(mean: &mut f32, count: &mut u32, value: f32) -> bool {
+    if value.is_nan() {
+        return false;
+    }
+    *count += 1;
+    *mean = if *count == 1 { value } else { *mean + (value - *mean) / *count as f32 };
+    *count > 1
+}
+
+fn check_range(name: &str, range: GridRange, step: f64, side: &str) -> Result<(), Problem> {
+    let GridRange { first, last } = range;
+    if first > last {
+        let problem = format!("{name}: no sample was taken {side} the treatment");
+        let hint = "compare `treated_at` with the times: samples up to that time are x, later ones are y";
+        return Err(Problem::new(problem, hint));
+    }
+    if last - first >= MAX_POINTS {
+        let problem = format!("{name}: the grid has {} points with step {step}", last - first + 1);
+        let hint = "limit the time by `before` and `after`, or set a larger `step`; check for outlying times";
+        return Err(Problem::new(problem, hint));
+    }
+    Ok(())
+}

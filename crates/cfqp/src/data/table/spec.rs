@@ -1,0 +1,146 @@
+//! The user's description of a table.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+
+/// Describes the columns of a table. Columns are given by name, as ranges `x0..x19` or with wildcards `bp_*`.
+///
+/// A wide table has one row per unit and needs `x`, `t` and `y`. A long table has one row per sample and needs `id`,
+/// `time`, `series`, `t` and `treated_at`: the samples up to the treatment are covariates, later ones are outcomes.
+///
+/// # Examples
+/// ```
+/// use cfqp::data::table::{TableSpec, TreatedAt};
+///
+/// let wide = TableSpec {
+///     x: vec!["age".into(), "bp_*".into()],
+///     t: vec!["dose".into()],
+///     y: vec!["outcome".into()],
+///     ..TableSpec::default()
+/// };
+/// wide.check()?;
+///
+/// let long = TableSpec {
+///     id: Some("patient".into()),
+///     time: Some("minute".into()),
+///     series: vec!["pa".into(), "pv".into()],
+///     t: vec!["dose".into()],
+///     treated_at: Some(TreatedAt::Number(20.0)),
+///     ..TableSpec::default()
+/// };
+/// long.check()?;
+/// # Ok::<(), cfqp::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TableSpec {
+    /// The covariates; in a long table, those that do not change with time.
+    pub x: Vec<String>,
+    /// The treatments.
+    pub t: Vec<String>,
+    /// The outcomes; in a long table, the series that are outcomes (all by default).
+    pub y: Vec<String>,
+    /// The column that identifies a unit.
+    pub id: Option<String>,
+    /// The column with the time of a sample. Setting it makes the table a long one.
+    pub time: Option<String>,
+    /// The variables measured over time.
+    pub series: Vec<String>,
+    /// The time of treatment; samples at this time are still covariates.
+    pub treated_at: Option<TreatedAt>,
+    /// The time between two points of the grid that samples are placed on; by default the median time between samples.
+    pub step: Option<f64>,
+    /// The length of time before the treatment that covariates cover; by default all samples.
+    pub before: Option<f64>,
+    /// The length of time after the treatment that outcomes cover; by default all samples.
+    pub after: Option<f64>,
+    /// Covariates that are categories although they look like numbers.
+    pub categorical: Vec<String>,
+    /// Additional words that stand for a missing value.
+    pub missing: Vec<String>,
+    /// The shape of a unit's x, if it does not follow from the list columns.
+    pub x_shape: Vec<usize>,
+    /// The shape of a unit's y, if it does not follow from the list columns.
+    pub y_shape: Vec<usize>,
+    /// The delimiter of a CSV file; by default a comma, or a tab for the extension .tsv.
+    pub delimiter: Option<char>,
+}
+
+/// The fields that a description must have.
+pub(crate) const REQUIRED_FIELDS: &str = "a table with one row per unit needs `x`, `t` and `y`; \
+     one with one row per sample needs `id`, `time`, `series`, `t` and `treated_at`";
+
+/// The time of treatment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum TreatedAt {
+    /// The same time for all units.
+    Number(f64),
+    /// The column with the time.
+    Column(String),
+}
+
+impl TableSpec {
+    /// Whether no field is set.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Validates the description without looking at a table.
+    ///
+    /// # Errors
+    /// An [`Error::Config`] that names the missing or invalid field.
+    pub fn check(&self) -> Result<()> {
+        if self.t.is_empty() {
+            return Err(missing("t", "the treatment"));
+        }
+        for (field, value) in [("step", self.step), ("before", self.before), ("after", self.after)] {
+            if value.is_some_and(|value| !(value.is_finite() && value > 0.0)) {
+                return Err(Error::config(field, "not a positive number", "give a length of time above 0"));
+            }
+        }
+        match (&self.time, self.series.is_empty()) {
+            (None, true) => self.check_wide(),
+            (None, false) => Err(missing("time", "the time of a sample")),
+            (Some(_), true) => Err(missing("series", "the variables measured over time")),
+            (Some(_), false) => self.check_long(),
+        }
+    }
+
+    fn check_wide(&self) -> Result<()> {
+        for (field, columns) in [("x", &self.x), ("y", &self.y)] {
+            if columns.is_empty() {
+                return Err(Error::config(field, "no column is given", REQUIRED_FIELDS));
+            }
+        }
+        let timed = [
+            ("treated_at", self.treated_at.is_some()),
+            ("step", self.step.is_some()),
+            ("before", self.before.is_some()),
+            ("after", self.after.is_some()),
+        ];
+        match timed.into_iter().find(|(_, is_set)| *is_set) {
+            None => Ok(()),
+            Some((field, _)) => {
+                let hint = "give the column with the time of a sample as `time`";
+                Err(Error::config(field, "it applies only to a table with one row per sample", hint))
+            }
+        }
+    }
+
+    fn check_long(&self) -> Result<()> {
+        if self.id.is_none() {
+            return Err(missing("id", "the id of the unit that a row belongs to"));
+        }
+        if self.treated_at.is_none() {
+            let hint = "give the time of treatment, or the column with it";
+            return Err(Error::config("treated_at", "no time is given", hint));
+        }
+        Ok(())
+    }
+}
+
+fn missing(field: &'static str, content: &str) -> Error {
+    Error::config(field, "no column is given", format!("name the column with {content}"))
+}

@@ -1,0 +1,252 @@
+//! A summary of a table: what was read, what the columns hold, and whether it can be used for a fit.
+
+use serde::Serialize;
+
+use super::layout::{Block, Layout, TableForm, TimeGrid};
+use super::names::list_names;
+use super::read_summary::{DroppedUnits, ReadSummary};
+use super::role::ColumnRole;
+use super::scan::ColumnScan;
+use crate::data::{Dataset, MIN_UNITS, Units};
+
+/// A treatment with at most this number of distinct values gives a warning.
+const FEW_TREATMENTS: usize = 4;
+
+/// What was read from a table or an array file, and whether a model can be fitted on it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TableSummary {
+    /// The number of rows read.
+    pub rows: usize,
+    /// The number of units kept.
+    pub units: usize,
+    /// The units and samples dropped, by reason.
+    pub dropped: Vec<DroppedUnits>,
+    /// The shape of a unit's covariates.
+    pub x_shape: Vec<usize>,
+    /// The shape of a unit's outcome.
+    pub y_shape: Vec<usize>,
+    /// The share of missing elements of x among the units kept.
+    pub x_missing: f64,
+    /// The share of missing elements of y among the units kept.
+    pub y_missing: f64,
+    /// All columns that are used.
+    pub columns: Vec<ColumnSummary>,
+    /// The treatments of the units kept.
+    pub treatments: Vec<TreatmentSummary>,
+    /// The grid that samples were placed on, for a table with one row per sample.
+    pub grid: Option<TimeGrid>,
+    /// The number of samples averaged with another at the same point of the grid.
+    pub averaged: usize,
+    /// The number of samples outside the grid.
+    pub outside: usize,
+    /// Reasons why a fit is impossible or pointless.
+    pub problems: Vec<String>,
+    /// Findings that deserve attention.
+    pub warnings: Vec<String>,
+}
+
+/// The content of one column.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ColumnSummary {
+    /// The name.
+    pub name: String,
+    /// What the column is used for.
+    pub role: ColumnRole,
+    /// The kind of its cells, such as `number`, `3 categories` or `list [2, 5]`.
+    pub kind: String,
+    /// The number of missing cells.
+    pub missing: usize,
+    /// The smallest number.
+    pub min: Option<f64>,
+    /// The mean of the numbers.
+    pub mean: Option<f64>,
+    /// The largest number.
+    pub max: Option<f64>,
+    /// Whether all cells are equal.
+    pub constant: bool,
+    /// The categories of a categorical column.
+    pub categories: Option<Vec<String>>,
+}
+
+/// The distribution of one treatment over the units.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TreatmentSummary {
+    /// The column.
+    pub name: String,
+    /// The smallest value.
+    pub min: f32,
+    /// The 10% quantile.
+    pub p10: f32,
+    /// The median.
+    pub median: f32,
+    /// The 90% quantile.
+    pub p90: f32,
+    /// The largest value.
+    pub max: f32,
+    /// The number of distinct values.
+    pub distinct: usize,
+}
+
+impl TableSummary {
+    pub(crate) fn new(scans: &[ColumnScan], layout: &Layout, data: &Dataset, read: &ReadSummary) -> Self {
+        let mut summary = Self {
+            rows: read.rows,
+            dropped: read.dropped(),
+            columns: scans.iter().map(|scan| ColumnSummary::new(scan, layout)).collect(),
+            grid: layout.samples().map(|samples| samples.grid),
+            averaged: read.averaged,
+            outside: read.outside,
+            ..Self::from_arrays(data)
+        };
+        summary.treatments.iter_mut().zip(&layout.t).for_each(|(t, name)| t.name.clone_from(name));
+        summary.problems = summary.find_problems();
+        summary.warnings = summary.find_warnings(scans);
+        summary
+    }
+
+    /// The summary of a data set from an array file, which has no columns and drops no units.
+    pub fn from_arrays(data: &Dataset) -> Self {
+        let name = |j: usize| if data.t().elements() == 1 { "t".to_owned() } else { format!("t{j}") };
+        let mut summary = Self {
+            rows: data.len(),
+            units: data.len(),
+            dropped: Vec::new(),
+            x_shape: data.x().shape().to_vec(),
+            y_shape: data.y().shape().to_vec(),
+            x_missing: missing_share(data.x()),
+            y_missing: missing_share(data.y()),
+            columns: Vec::new(),
+            treatments: (0..data.t().elements()).map(|j| TreatmentSummary::new(name(j), j, data)).collect(),
+            grid: None,
+            averaged: 0,
+            outside: 0,
+            problems: Vec::new(),
+            warnings: Vec::new(),
+        };
+        summary.problems = summary.find_problems();
+        summary.warnings = summary.find_warnings(&[]);
+        summary
+    }
+
+    /// The number of units dropped.
+    pub fn dropped_units(&self) -> usize {
+        self.dropped.iter().filter(|dropped| !dropped.reason.is_about_samples()).map(|d| d.count).sum()
+    }
+
+    fn find_problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        if self.units < MIN_UNITS {
+            problems
+                .push(format!("{} units are too few to fit a model: give at least {MIN_UNITS}", self.units));
+        }
+        for t in self.treatments.iter().filter(|t| t.distinct < 2) {
+            problems.push(format!(
+                "the treatment `{}` is {} for every unit: its effect cannot be learned",
+                t.name, t.min
+            ));
+        }
+        let is_outcome =
+            |column: &&ColumnSummary| matches!(column.role, ColumnRole::Outcome | ColumnRole::Series);
+        let mut outcomes = self.columns.iter().filter(is_outcome).peekable();
+        if outcomes.peek().is_some() && outcomes.all(|column| column.constant) {
+            problems.push("the outcome is constant".to_owned());
+        }
+        let (dropped, all) = (self.dropped_units(), self.dropped_units() + self.units);
+        if dropped * 2 > all {
+            problems.push(format!("{dropped} of {all} units were dropped"));
+        }
+        problems
+    }
+
+    fn find_warnings(&self, scans: &[ColumnScan]) -> Vec<String> {
+        let mut warnings = Vec::new();
+        let (dropped, all) = (self.dropped_units(), self.dropped_units() + self.units);
+        if dropped * 10 > all && dropped * 2 <= all {
+            warnings.push(format!("{dropped} of {all} units were dropped"));
+        }
+        let is_constant = |column: &ColumnSummary| {
+            let can_vary = [ColumnRole::Covariate, ColumnRole::Outcome, ColumnRole::Series];
+            column.constant && can_vary.contains(&column.role)
+        };
+        let is_sparse =
+            |column: &ColumnSummary| column.missing * 2 > self.rows && column.role != ColumnRole::Treatment;
+        warnings.extend(self.list_columns(is_constant).map(|names| format!("constant columns: {names}")));
+        warnings.extend(self.list_columns(is_sparse).map(|names| format!("more than half missing: {names}")));
+        for scan in scans.iter().filter(|scan| scan.ragged) {
+            warnings.push(format!(
+                "`{}`: the lists differ in length; short ones are padded with missing values",
+                scan.name
+            ));
+        }
+        for t in self.treatments.iter().filter(|t| (2..=FEW_TREATMENTS).contains(&t.distinct)) {
+            warnings.push(format!(
+                "the treatment `{}` has only {} distinct values: ask about those only",
+                t.name, t.distinct
+            ));
+        }
+        if self.outside > 0 {
+            warnings.push(format!("{} samples are outside the grid and not used", self.outside));
+        }
+        warnings
+    }
+
+    /// The names of the columns that satisfy `predicate`; `None` if none does.
+    fn list_columns(&self, predicate: impl Fn(&ColumnSummary) -> bool) -> Option<String> {
+        let columns = self.columns.iter().filter(|column| predicate(column));
+        let names: Vec<String> = columns.map(|column| column.name.clone()).collect();
+        (!names.is_empty()).then(|| list_names(&names))
+    }
+}
+
+impl ColumnSummary {
+    fn new(scan: &ColumnScan, layout: &Layout) -> Self {
+        let features = match &layout.form {
+            TableForm::Wide { x: Block::Features(features), .. } => &features[..],
+            TableForm::Wide { .. } => &[],
+            TableForm::Long(samples) => &samples.fixed[..],
+        };
+        let is_covariate = scan.role == ColumnRole::Covariate;
+        let feature = features.iter().find(|feature| is_covariate && feature.name == scan.name);
+        let categories = feature.and_then(|feature| feature.categories.clone());
+        let kind = match (&scan.list_shape, &categories) {
+            (Some(shape), _) => format!("list {shape:?}"),
+            (None, Some(categories)) => format!("{} categories", categories.len()),
+            (None, None) => "number".to_owned(),
+        };
+        let has_numbers = categories.is_none() && scan.numbers > 0;
+        Self {
+            name: scan.name.clone(),
+            role: scan.role,
+            kind,
+            missing: scan.missing,
+            min: has_numbers.then_some(scan.min),
+            mean: scan.mean().filter(|_| has_numbers),
+            max: has_numbers.then_some(scan.max),
+            constant: if categories.is_some() { scan.categories.len() == 1 } else { scan.is_constant() },
+            categories,
+        }
+    }
+}
+
+impl TreatmentSummary {
+    fn new(name: String, j: usize, data: &Dataset) -> Self {
+        let mut values: Vec<f32> = (0..data.len()).map(|i| data.t().row(i)[j]).collect();
+        values.sort_by(f32::total_cmp);
+        let quantile = |share: f64| values[((values.len() - 1) as f64 * share).round() as usize];
+        Self {
+            name,
+            min: quantile(0.0),
+            p10: quantile(0.1),
+            median: quantile(0.5),
+            p90: quantile(0.9),
+            max: quantile(1.0),
+            distinct: 1 + values.windows(2).filter(|pair| pair[0] != pair[1]).count(),
+        }
+    }
+}
+
+/// The share of the elements that were not observed.
+fn missing_share(units: &Units) -> f64 {
+    let mask = units.mask().unwrap_or_default();
+    mask.iter().filter(|observed| !**observed).count() as f64 / (units.len() * units.elements()).max(1) as f64
+}

@@ -1,0 +1,52 @@
+//! A batch of units read from a table.
+
+use super::ids::Ids;
+use crate::data::{Dataset, Units};
+use crate::error::Result;
+
+/// A batch of units of a table, with their ids.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UnitBatch {
+    /// The observations.
+    pub data: Dataset,
+    /// The ids.
+    pub ids: Ids,
+    /// The time of treatment of each unit, in a table with one row per sample.
+    pub treated_at: Option<Vec<f64>>,
+}
+
+impl UnitBatch {
+    /// The units of all `batches`, one after the other.
+    ///
+    /// # Errors
+    /// If `batches` is empty or the shapes differ.
+    pub fn concat(batches: Vec<Self>) -> Result<Self> {
+        let data = Dataset::concat(&batches.iter().map(|batch| &batch.data).collect::<Vec<_>>())?;
+        let treated_at = batches.iter().map(|batch| batch.treated_at.clone()).collect::<Option<Vec<_>>>();
+        let mut ids: Option<Ids> = None;
+        for batch in batches {
+            match &mut ids {
+                Some(ids) => ids.extend(batch.ids),
+                None => ids = Some(batch.ids),
+            }
+        }
+        let ids = ids.unwrap_or(Ids::Rows(Vec::new()));
+        Ok(Self { data, ids, treated_at: treated_at.map(|times| times.concat()) })
+    }
+
+    /// The units at `positions`.
+    ///
+    /// # Errors
+    /// If `positions` is empty or one is out of range.
+    pub fn pick(&self, positions: &[usize]) -> Result<Self> {
+        let data = self.data.pick(positions)?;
+        let treated_at = self.treated_at.as_ref().map(|times| positions.iter().map(|&i| times[i]).collect());
+        Ok(Self { data, ids: self.ids.pick(positions), treated_at })
+    }
+}
+
+/// Units whose missing values are marked by NaN.
+pub(crate) fn units_with_gaps(name: &str, shape: Vec<usize>, values: Vec<f32>) -> Result<Units> {
+    let mask = values.iter().map(|value| !value.is_nan()).collect();
+    Units::with_mask(name, shape, values, Some(mask))
+}

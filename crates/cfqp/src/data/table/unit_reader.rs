@@ -1,0 +1,157 @@
+//! Reads a table with a known layout in batches of units.
+
+use std::path::{Path, PathBuf};
+
+use super::cells::MissingWords;
+use super::contiguous::{ContiguousReader, ContiguousSettings, is_contiguous};
+use super::layout::Layout;
+use super::read_summary::ReadSummary;
+use super::samples::{SampleColumns, Samples};
+use super::source::{Source, check_present};
+use super::unit_batch::UnitBatch;
+use super::wide::WideConverter;
+use crate::error::Result;
+
+/// Reads the units of a table with a known layout in batches.
+///
+/// It is an iterator over the batches. A table without usable units gives one error.
+pub struct UnitReader {
+    path: PathBuf,
+    layout: Layout,
+    missing_words: MissingWords,
+    allow_missing_x: bool,
+    batch_size: usize,
+    state: State,
+    /// Whether the error of a table without usable units was returned.
+    is_reported: bool,
+    summary: ReadSummary,
+}
+
+/// All units of a table, with counts of what was read.
+#[derive(Clone, Debug)]
+pub struct ReadUnits {
+    /// The units.
+    pub batch: UnitBatch,
+    /// What was read and dropped.
+    pub summary: ReadSummary,
+}
+
+enum State {
+    Wide(Box<Source>),
+    /// A long table in which the rows of each unit are contiguous.
+    Contiguous(Box<ContiguousReader>),
+    /// All units of a long table in memory, and the number of those returned.
+    InMemory(Option<Box<UnitBatch>>, usize),
+}
+
+/// Long tables up to this size are read into memory. Larger ones are not, if the rows of each unit are contiguous.
+const MAX_IN_MEMORY_BYTES: u64 = 1 << 26;
+
+impl UnitReader {
+    /// Opens the table `path`, which must have the columns of `layout`. Batches have about `batch_size` units. Unless
+    /// `allow_missing_x` is set, units with a missing covariate are dropped.
+    ///
+    /// # Errors
+    /// If the file cannot be read or a column is missing; for a long table, if its content is invalid.
+    pub fn open(layout: &Layout, path: &Path, allow_missing_x: bool, batch_size: usize) -> Result<Self> {
+        Self::open_with_limit(layout, path, allow_missing_x, batch_size, MAX_IN_MEMORY_BYTES)
+    }
+
+    /// As [`open`](Self::open), with another limit on the size of long tables that are read into memory.
+    pub(crate) fn open_with_limit(
+        layout: &Layout,
+        path: &Path,
+        allow_missing_x: bool,
+        batch_size: usize,
+        max_in_memory: u64,
+    ) -> Result<Self> {
+        let columns = read_column_names(path, layout.delimiter)?;
+        check_present(&layout.columns(), &columns).map_err(|problem| problem.at(path))?;
+        let source = Source::open(path, layout.delimiter, Some(&layout.columns()))?;
+        let missing_words = MissingWords::new(&layout.missing);
+        let mut summary = ReadSummary::default();
+        let is_large = std::fs::metadata(path).is_ok_and(|file| file.len() > max_in_memory);
+        let state = match (layout.samples(), &layout.id) {
+            (None, _) => State::Wide(Box::new(source)),
+            (Some(_), Some(id)) if is_large && is_contiguous(path, layout, id)? => {
+                State::Contiguous(Box::new(ContiguousReader::new(source)))
+            }
+            (Some(samples), _) => {
+                let columns = SampleColumns::new(layout, samples);
+                let all = Samples::collect(&columns, path, source, &missing_words, &mut summary)?;
+                let batch = all.to_batch(layout, samples, allow_missing_x, &mut summary)?;
+                State::InMemory(batch.map(Box::new), 0)
+            }
+        };
+        Ok(Self {
+            path: path.to_owned(),
+            layout: layout.clone(),
+            missing_words,
+            allow_missing_x,
+            batch_size: batch_size.max(1),
+            state,
+            is_reported: false,
+            summary,
+        })
+    }
+
+    /// Counts of what was read so far.
+    pub fn summary(&self) -> &ReadSummary {
+        &self.summary
+    }
+
+    /// Reads all units at once.
+    ///
+    /// # Errors
+    /// If the table cannot be read or has no usable units.
+    pub fn read_all(mut self) -> Result<ReadUnits> {
+        let mut batches = self.by_ref().collect::<Result<Vec<_>>>()?;
+        let batch = match batches.len() {
+            1 => batches.remove(0),
+            _ => UnitBatch::concat(batches)?,
+        };
+        Ok(ReadUnits { batch, summary: self.summary })
+    }
+
+    fn advance(&mut self) -> Result<Option<UnitBatch>> {
+        let (path, layout, missing_words, allow_missing_x) =
+            (&*self.path, &self.layout, &self.missing_words, self.allow_missing_x);
+        match &mut self.state {
+            State::Wide(source) => {
+                let converter = WideConverter { path, layout, missing_words, allow_missing_x };
+                converter.next(source, self.batch_size, &mut self.summary)
+            }
+            State::Contiguous(reader) => {
+                let Some(samples) = layout.samples() else { return Ok(None) };
+                let settings = ContiguousSettings { path, layout, samples, missing_words, allow_missing_x };
+                reader.next(&settings, self.batch_size, &mut self.summary)
+            }
+            State::InMemory(None, _) => Ok(None),
+            State::InMemory(Some(all), returned) => {
+                let next: Vec<usize> = (*returned..all.data.len()).take(self.batch_size).collect();
+                *returned += next.len();
+                if next.is_empty() { Ok(None) } else { all.pick(&next).map(Some) }
+            }
+        }
+    }
+}
+
+impl Iterator for UnitReader {
+    type Item = Result<UnitBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = self.advance().transpose();
+        if next.is_none() && self.summary.units == 0 && !std::mem::replace(&mut self.is_reported, true) {
+            return Some(Err(self.summary.no_units().at(&self.path)));
+        }
+        next
+    }
+}
+
+/// Reads the names of the columns of the table `path`.
+///
+/// # Errors
+/// If the file cannot be read or is not a table.
+pub fn read_column_names(path: &Path, delimiter: Option<char>) -> Result<Vec<String>> {
+    Ok(Source::open(path, delimiter, None)?.columns().to_vec())
+}

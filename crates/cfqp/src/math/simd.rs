@@ -1,0 +1,110 @@
+//! Loops over plain slices, compiled for several instruction sets and dispatched at run time.
+//!
+//! Sums are kept in a fixed number of lanes, so that every processor adds in the same order.
+
+/// The number of partial sums.
+pub(crate) const LANES: usize = 16;
+
+/// Calls `f`, compiled for AVX-512, for AVX2 or for the baseline target, whichever is the widest that the processor has.
+/// Functions that `f` calls are compiled in the same way if they are always inlined.
+#[inline(always)]
+pub(crate) fn with_simd<R>(f: impl FnOnce() -> R) -> R {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::is_x86_feature_detected as has;
+
+        #[target_feature(enable = "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw")]
+        fn avx512<R>(f: impl FnOnce() -> R) -> R {
+            f()
+        }
+        #[target_feature(enable = "avx2,fma")]
+        fn avx2<R>(f: impl FnOnce() -> R) -> R {
+            f()
+        }
+        // the standard library detects features once and caches the result
+        if has!("avx2") && has!("fma") {
+            if has!("avx512f") && has!("avx512vl") && has!("avx512dq") && has!("avx512bw") {
+                // SAFETY: every target feature of `avx512` was detected on this processor by the two checks above.
+                return unsafe { avx512(f) };
+            }
+            // SAFETY: both target features of `avx2` were detected on this processor by the check above.
+            return unsafe { avx2(f) };
+        }
+    }
+    f()
+}
+
+/// One vector of values; passed by value, it stays in a register.
+pub(crate) type Lanes = [f32; LANES];
+
+/// f(a_i, b_i) in every lane.
+#[inline(always)]
+pub(crate) fn zip(a: &Lanes, b: &Lanes, f: impl Fn(f32, f32) -> f32) -> Lanes {
+    std::array::from_fn(
+        #[inline(always)]
+        |i| f(a[i], b[i]),
+    )
+}
+
+/// y += a x, up to the last full vector of the shorter slice.
+#[inline(always)]
+pub(crate) fn add_scaled(y: &mut [f32], a: f32, x: &[f32]) {
+    for (y, x) in y.as_chunks_mut().0.iter_mut().zip(x.as_chunks().0) {
+        *y = zip(y, x, |y, x| y + a * x);
+    }
+}
+
+/// sum_i a_i b_i
+#[inline(always)]
+pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
+    let ((a, a_rest), (b, b_rest)) = (a.as_chunks(), b.as_chunks());
+    let mut lanes = [0.0; LANES];
+    for (a, b) in a.iter().zip(b) {
+        lanes = zip(&lanes, &zip(a, b, |a, b| a * b), |sum, product| sum + product);
+    }
+    let rest: f32 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
+    reduce(lanes, |a, b| a + b) + rest
+}
+
+/// sum_i x_i
+#[inline(always)]
+pub(crate) fn sum(x: &[f32]) -> f32 {
+    let (x, rest) = x.as_chunks();
+    let lanes = x.iter().fold([0.0; LANES], |lanes, x| zip(&lanes, x, |a, b| a + b));
+    reduce(lanes, |a, b| a + b) + rest.iter().sum::<f32>()
+}
+
+/// max_i x_i, for a length that is a multiple of [`LANES`].
+#[inline(always)]
+pub(crate) fn max(x: &[f32]) -> f32 {
+    let larger = |a: f32, b: f32| if a > b { a } else { b };
+    let lanes = x.as_chunks().0.iter().fold([f32::NEG_INFINITY; LANES], |lanes, x| zip(&lanes, x, larger));
+    reduce(lanes, larger)
+}
+
+/// Reduces all lanes to one value, pairwise by halves.
+#[inline(always)]
+fn reduce(lanes: Lanes, f: impl Fn(f32, f32) -> f32) -> f32 {
+    // without `black_box` the loop before is compiled for pairs of lanes, to suit the sums here, at a quarter of the speed
+    let lanes = std::hint::black_box(lanes);
+    let eight: [f32; 8] = std::array::from_fn(|i| f(lanes[i], lanes[i + 8]));
+    let four: [f32; 4] = std::array::from_fn(|i| f(eight[i], eight[i + 4]));
+    f(f(four[0], four[2]), f(four[1], four[3]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_and_maxima_are_exact_on_whole_numbers() {
+        let a: Vec<f32> = (0..48).map(|i| (i * 7 % 13) as f32 - 6.0).collect();
+        assert_eq!(with_simd(|| dot(&a, &a)), a.iter().map(|v| v * v).sum::<f32>());
+        assert_eq!(with_simd(|| max(&a)), 6.0);
+        let mut y = a.clone();
+        with_simd(|| add_scaled(&mut y, -2.0, &a[..37]));
+        assert!((0..48).all(|i| y[i] == if i < 32 { -a[i] } else { a[i] }));
+        assert_eq!(with_simd(|| sum(&a[..37])), a[..37].iter().sum::<f32>());
+        assert_eq!(with_simd(|| dot(&a[..37], &a[..37])), a[..37].iter().map(|v| v * v).sum::<f32>());
+    }
+}

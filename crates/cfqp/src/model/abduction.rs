@@ -1,0 +1,498 @@
+//! Abduction, action, prediction: the posterior over classes and the answer of every class, in standardised outcomes.
+
+use burn::tensor::Device;
+
+use super::Calibration;
+use super::mixture::{Mixture, gaussian_nll, log_sum_exp, member_covariance, member_moments};
+use crate::models::Batcher;
+
+/// Where scales differ between two treatments, part of the noise may grow with the scale and part may not: transferring
+/// all of it by the ratio of scales is then off by a fraction of the growth s(t')^2 (1 - min s^2 / max s^2). For one
+/// growing and one constant part that fraction lies between 0 and a third; intervals allow for this much.
+const TRANSFER_ERROR: f32 = 0.1;
+
+/// Classes less probable than this do not change the answer visibly.
+pub(crate) const NEGLIGIBLE: f32 = 1e-6;
+
+/// The answer of one class for a batch of n units, all `[n, y elements]`.
+pub(crate) struct ClassAnswer {
+    pub mean: Vec<f32>,
+    /// The members' variance of that mean.
+    pub model: Vec<f32>,
+    /// Variance of the noise that the two worlds do not share.
+    pub noise: Vec<f32>,
+    /// Variance from not knowing which part of the noise grows with the scale.
+    pub transfer: Vec<f32>,
+}
+
+impl ClassAnswer {
+    fn zeros(len: usize) -> Self {
+        let zeros = || vec![0.0; len];
+        Self { mean: zeros(), model: zeros(), noise: zeros(), transfer: zeros() }
+    }
+
+    /// Shrinks the effect of element `i` by the probability that the element does not respond.
+    fn shrink_effect(&mut self, i: usize, effect: f32, unresponsive: f32, calibration: &Calibration) {
+        let responds = 1.0 - unresponsive;
+        self.mean[i] -= unresponsive * effect;
+        self.model[i] =
+            responds * self.model[i] + unresponsive * responds * effect.powi(2) / calibration.member_factor;
+        self.transfer[i] *= responds;
+    }
+
+    /// Scatters the answers to `places` among `n` units; zero elsewhere.
+    fn scatter(self, n: usize, places: &[usize], elements: usize) -> Self {
+        let scatter = |values: Vec<f32>| {
+            let mut all = vec![0.0; n * elements];
+            for (&place, unit) in places.iter().zip(values.chunks_exact(elements)) {
+                all[place * elements..(place + 1) * elements].copy_from_slice(unit);
+            }
+            all
+        };
+        Self {
+            mean: scatter(self.mean),
+            model: scatter(self.model),
+            noise: scatter(self.noise),
+            transfer: scatter(self.transfer),
+        }
+    }
+}
+
+/// The answers of all classes and their posterior; zero for classes too improbable to compute.
+pub(crate) struct Abducted {
+    /// `[n, classes]`
+    pub posterior: Vec<f32>,
+    pub classes: Vec<ClassAnswer>,
+}
+
+/// A question about some units of a data set: their outcome under `to`, or its difference from that under `from`.
+/// Treatments are standardised, `[n, d_t]`.
+#[derive(Clone, Copy)]
+pub(crate) struct Question<'a> {
+    pub batcher: Batcher<'a>,
+    pub rows: &'a [usize],
+    pub to: &'a [f32],
+    pub from: Option<&'a [f32]>,
+    pub rho: f32,
+    pub calibration: &'a Calibration,
+    /// Classes less probable than this are not computed.
+    pub min_posterior: f32,
+}
+
+/// The rows and treatments of some units of a question.
+struct Subset {
+    rows: Vec<usize>,
+    to: Vec<f32>,
+    from: Option<Vec<f32>>,
+}
+
+impl Subset {
+    fn question<'a>(&'a self, whole: &Question<'a>) -> Question<'a> {
+        Question { rows: &self.rows, to: &self.to, from: self.from.as_deref(), ..*whole }
+    }
+}
+
+impl Question<'_> {
+    fn subset(&self, places: &[usize]) -> Subset {
+        let d_t = self.d_t();
+        Subset {
+            rows: places.iter().map(|&i| self.rows[i]).collect(),
+            to: pick_rows(self.to, places, d_t),
+            from: self.from.map(|from| pick_rows(from, places, d_t)),
+        }
+    }
+
+    fn outcome_shape(&self) -> &[usize] {
+        self.batcher.scaler.y.shape()
+    }
+
+    fn d_t(&self) -> usize {
+        self.batcher.scaler.t.elements()
+    }
+
+    /// log s_k(t)^2 of every unit and element at treatments `t`.
+    fn log_variance(&self, mixture: &Mixture, k: usize, t: &[f32]) -> Vec<f32> {
+        t.chunks_exact(self.d_t()).flat_map(|t| mixture.scales.log_variance(k, t)).collect()
+    }
+
+    /// rho for observed elements, 0 for missing ones, whose noise is unknown.
+    fn rho_by_element(&self) -> Vec<f32> {
+        let d = self.batcher.scaler.y.elements();
+        let of_unit = |&row: &usize| match self.batcher.data.y().mask_row(row) {
+            Some(mask) => mask.iter().map(|&observed| if observed { self.rho } else { 0.0 }).collect(),
+            None => vec![self.rho; d],
+        };
+        self.rows.iter().flat_map(of_unit).collect()
+    }
+}
+
+/// Answers `question`: posterior and answer of every class.
+pub(crate) fn abduct(mixture: &Mixture, question: &Question<'_>, device: &Device) -> Abducted {
+    let (batcher, rows, classes) = (&question.batcher, question.rows, mixture.classes());
+    let (y, t) = (batcher.outcomes(rows), batcher.treatments(rows));
+    let factual: Vec<Prediction> =
+        (0..classes).map(|k| Prediction::new(mixture, question, k, &t, device)).collect();
+    let posterior = posterior(mixture, question, &y, &factual);
+    let rho = question.rho_by_element();
+    let answers = factual.into_iter().enumerate().map(|(k, prediction)| {
+        let factual = Factual { y: &y, rho: &rho, prediction: &prediction };
+        let computed: Vec<usize> =
+            (0..rows.len()).filter(|i| posterior[i * classes + k] >= question.min_posterior).collect();
+        if computed.len() == rows.len() {
+            return class_answer(mixture, question, k, &factual, device);
+        }
+        let (d, n) = (batcher.scaler.y.elements(), rows.len());
+        if computed.is_empty() {
+            return ClassAnswer::zeros(n * d);
+        }
+        let subset = question.subset(&computed);
+        let (y, rho) = (pick_rows(&y, &computed, d), pick_rows(&rho, &computed, d));
+        let prediction = prediction.pick(&computed, d);
+        let factual = Factual { y: &y, rho: &rho, prediction: &prediction };
+        class_answer(mixture, &subset.question(question), k, &factual, device).scatter(n, &computed, d)
+    });
+    Abducted { classes: answers.collect(), posterior }
+}
+
+/// The effect on every observed element, by the most probable class of each unit.
+pub(crate) fn most_probable_effects(mixture: &Mixture, question: &Question<'_>, device: &Device) -> Vec<f32> {
+    let (batcher, d, classes) = (&question.batcher, question.batcher.scaler.y.elements(), mixture.classes());
+    let abducted = abduct(mixture, question, device);
+    let y = batcher.outcomes(question.rows);
+    let mut effects = Vec::with_capacity(y.len());
+    for (i, &row) in question.rows.iter().enumerate() {
+        let answer = &abducted.classes[most_probable(&abducted.posterior[i * classes..][..classes])];
+        let mask = batcher.data.y().mask_row(row);
+        let observed = (0..d).filter(|&j| mask.is_none_or(|mask| mask[j])).map(|j| i * d + j);
+        effects.extend(observed.map(|at| answer.mean[at] - y[at]));
+    }
+    effects
+}
+
+/// The most probable class.
+pub(crate) fn most_probable(posterior: &[f32]) -> usize {
+    (0..posterior.len()).max_by(|&a, &b| posterior[a].total_cmp(&posterior[b])).unwrap_or(0)
+}
+
+/// P(class | x, t, y), `[n, classes]`.
+fn posterior(mixture: &Mixture, question: &Question<'_>, y: &[f32], factual: &[Prediction]) -> Vec<f32> {
+    let (batcher, d) = (&question.batcher, question.batcher.scaler.y.elements());
+    let weight = 1.0 / mixture.members.len() as f32;
+    let mut posterior = Vec::with_capacity(question.rows.len() * factual.len());
+    let mut mean = vec![0.0; d];
+    for (i, &row) in question.rows.iter().enumerate() {
+        let unit = i * d..(i + 1) * d;
+        let mask = batcher.data.y().mask_row(row);
+        let log_prior = mixture.prior.log(batcher, row);
+        let nll = factual.iter().zip(log_prior).map(|(class, log_prior)| {
+            mean.fill(0.0);
+            for member in &class.members {
+                mean.iter_mut().zip(&member[unit.clone()]).for_each(|(sum, m)| *sum += m * weight);
+            }
+            gaussian_nll(&y[unit.clone()], &mean, &class.log_variance[unit.clone()], mask)
+                - f64::from(log_prior)
+        });
+        let nll: Vec<f64> = nll.collect();
+        let total = log_sum_exp(&nll);
+        posterior.extend(nll.iter().map(|nll| (-nll - total).exp() as f32));
+    }
+    posterior
+}
+
+/// Rows `which` of an array of rows of `width`.
+fn pick_rows(values: &[f32], which: &[usize], width: usize) -> Vec<f32> {
+    which.iter().flat_map(|&i| &values[i * width..(i + 1) * width]).copied().collect()
+}
+
+/// One class's prediction under some treatments, all `[n, y elements]`.
+struct Prediction {
+    /// m(t) of every member.
+    members: Vec<Vec<f32>>,
+    /// log s(t)^2
+    log_variance: Vec<f32>,
+}
+
+impl Prediction {
+    fn new(mixture: &Mixture, question: &Question<'_>, k: usize, t: &[f32], device: &Device) -> Self {
+        let mean =
+            |member: &super::Components| member.mean(k, &question.batcher, question.rows, Some(t), device);
+        Self {
+            members: mixture.members.iter().map(mean).collect(),
+            log_variance: question.log_variance(mixture, k, t),
+        }
+    }
+
+    fn pick(&self, places: &[usize], width: usize) -> Self {
+        Self {
+            members: self.members.iter().map(|member| pick_rows(member, places, width)).collect(),
+            log_variance: pick_rows(&self.log_variance, places, width),
+        }
+    }
+
+    /// s(t) of element `i`.
+    fn scale(&self, i: usize) -> f32 {
+        (0.5 * self.log_variance[i]).exp()
+    }
+}
+
+/// The factual outcomes of a batch, and one class's prediction of them.
+struct Factual<'a> {
+    y: &'a [f32],
+    rho: &'a [f32],
+    prediction: &'a Prediction,
+}
+
+impl Factual<'_> {
+    /// The answer for element `i` under its factual treatment: m(t) + rho (y - m(t)).
+    fn answer(&self, i: usize) -> f32 {
+        let members = &self.prediction.members;
+        let mean = members.iter().map(|m| m[i]).sum::<f32>() / members.len() as f32;
+        mean + self.rho[i] * (self.y[i] - mean)
+    }
+}
+
+/// The answer of class k.
+///
+/// A factual residual r = y - m(t) is the sum of noise e, of variance a s(t)^2, and the model's error b(t), of variance v,
+/// estimated from the differences between members. Of the noise, rho s(t') / s(t) is transferred; of the model's error,
+/// what it has in common with that at t':
+///
+/// ```text
+/// answer = m(t') + c r,   c = rho (a s(t) s(t') + cov(b(t), b(t'))) / (a s(t)^2 + v)
+/// ```
+///
+/// At t' = t and rho = 1 this is y itself; so it is for an element that [does not respond](super::SparseEffects). An
+/// effect is the difference of two such answers.
+fn class_answer(
+    mixture: &Mixture,
+    question: &Question<'_>,
+    k: usize,
+    factual: &Factual<'_>,
+    device: &Device,
+) -> ClassAnswer {
+    let to = Prediction::new(mixture, question, k, question.to, device);
+    let from = question.from.map(|from| Prediction::new(mixture, question, k, from, device));
+    let residual = ResidualVariance::new(question, factual);
+    let mut transfer = residual.transfer(question, factual, &to);
+    if let Some(from) = &from {
+        transfer.subtract(&residual.transfer(question, factual, from));
+    }
+    let elements = 0..factual.y.len();
+    // m(t') - c m(t) of every member; its mean plus c y is the answer
+    let member = |j: usize| -> Vec<f32> {
+        let baseline = |i: usize| from.as_ref().map_or(0.0, |from| from.members[j][i]);
+        let answer =
+            |i| to.members[j][i] - baseline(i) - transfer.residual[i] * factual.prediction.members[j][i];
+        elements.clone().map(answer).collect()
+    };
+    let members = (0..mixture.members.len()).map(member).collect();
+    let moments = member_moments(members, question.outcome_shape());
+    let mut answer = ClassAnswer {
+        mean: elements.clone().map(|i| moments.mean[i] + transfer.residual[i] * factual.y[i]).collect(),
+        model: if mixture.members.len() > 1 {
+            moments.variance
+        } else {
+            // a single member does not know its own uncertainty: assume that of the noise
+            to.log_variance.iter().map(|log_variance| log_variance.exp()).collect()
+        },
+        noise: elements.clone().map(|i| fresh_noise(i, factual, &to, from.as_ref())).collect(),
+        transfer: elements.map(|i| transfer_variance(i, factual, &to, &transfer, &residual)).collect(),
+    };
+    if let Some(sparse) = question.calibration.sparse_effects {
+        for (i, rho) in factual.rho.iter().enumerate() {
+            let effect = answer.mean[i] - if from.is_some() { 0.0 } else { factual.answer(i) };
+            // the factual value says where an unresponsive element stays only as far as its noise is shared
+            let unresponsive = rho * (1.0 - sparse.responds(effect));
+            answer.shrink_effect(i, effect, unresponsive, question.calibration);
+        }
+    }
+    answer
+}
+
+/// Variance of the noise that the two worlds do not share: (1 - rho^2) (s(t') - s(t''))^2, without t'' for an outcome.
+fn fresh_noise(i: usize, factual: &Factual<'_>, to: &Prediction, from: Option<&Prediction>) -> f32 {
+    let scale = to.scale(i) - from.map_or(0.0, |from| from.scale(i));
+    (1.0 - factual.rho[i].powi(2)) * scale.powi(2)
+}
+
+/// Variance from not knowing how the noise grows with the scale, and from the noise that `transfer` leaves behind.
+fn transfer_variance(
+    i: usize,
+    factual: &Factual<'_>,
+    to: &Prediction,
+    transfer: &Transfer,
+    residual: &ResidualVariance,
+) -> f32 {
+    let (there, here) = (to.log_variance[i].exp(), factual.prediction.log_variance[i].exp());
+    let growth = 1.0 - there.min(here) / there.max(here);
+    let lost = (transfer.noise[i] - transfer.residual[i]).powi(2) * residual.noise[i];
+    TRANSFER_ERROR * factual.rho[i].powi(2) * there * growth + lost
+}
+
+/// The two parts of the variance of factual residuals, `[n, y elements]`.
+struct ResidualVariance {
+    /// a s(t)^2
+    noise: Vec<f32>,
+    /// v
+    model: Vec<f32>,
+}
+
+/// The fraction of the noise and of the whole residual that is added to the prediction at t', `[n, y elements]`.
+struct Transfer {
+    /// rho s(t') / s(t)
+    noise: Vec<f32>,
+    /// c
+    residual: Vec<f32>,
+}
+
+impl Transfer {
+    fn subtract(&mut self, other: &Self) {
+        self.noise.iter_mut().zip(&other.noise).for_each(|(a, b)| *a -= b);
+        self.residual.iter_mut().zip(&other.residual).for_each(|(a, b)| *a -= b);
+    }
+}
+
+impl ResidualVariance {
+    fn new(question: &Question<'_>, factual: &Factual<'_>) -> Self {
+        let Calibration { noise_share, member_factor, .. } = question.calibration;
+        let Prediction { members, log_variance } = factual.prediction;
+        let mut model = member_covariance(members, members, question.outcome_shape());
+        model.iter_mut().for_each(|v| *v *= member_factor);
+        let noise = log_variance.iter().zip(noise_share.iter().cycle()).map(|(log, share)| share * log.exp());
+        Self { noise: noise.collect(), model }
+    }
+
+    fn transfer(&self, question: &Question<'_>, factual: &Factual<'_>, to: &Prediction) -> Transfer {
+        let here = factual.prediction;
+        let shared = member_covariance(&here.members, &to.members, question.outcome_shape());
+        let of_element = |i: usize| {
+            let noise = factual.rho[i] * (0.5 * (to.log_variance[i] - here.log_variance[i])).exp();
+            let error = factual.rho[i] * question.calibration.member_factor * shared[i];
+            let total = (self.noise[i] + self.model[i]).max(f32::MIN_POSITIVE);
+            (noise, (noise * self.noise[i] + error) / total)
+        };
+        let (noise, residual) = (0..shared.len()).map(of_element).unzip();
+        Transfer { noise, residual }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{Dataset, Scaler, Units};
+    use crate::model::{CalibrationUnit, Components, MemberFactor, Prior, Residuals, Scales};
+    use crate::models::{BaseConfig, Shapes};
+    use crate::stream;
+
+    /// Two classes with random linear means and scale `scale`, and `n` units.
+    struct World {
+        data: Dataset,
+        scaler: Scaler,
+        mixture: Mixture,
+        calibration: Calibration,
+        device: Device,
+    }
+
+    fn world(n: usize, members: usize, scale: f32) -> World {
+        let numbers = |k: usize| (0..n * k).map(|i| ((i * 37 + k) % 17) as f32 / 8.0 - 1.0).collect();
+        let units = |name: &str, k| Units::new(name, vec![k], numbers(k)).unwrap();
+        let data = Dataset::new(units("x", 3), units("t", 1), units("y", 2)).unwrap();
+        let scaler = Scaler::fit(&data.all(), false);
+        let (device, shapes) = (Device::flex(), Shapes::from_data(&data));
+        let net = |member: usize, k: usize| {
+            let mut rng = stream(1, &["net", &member.to_string(), &k.to_string()]);
+            BaseConfig::Linear(Default::default()).init(&shapes, &mut rng, &device).unwrap()
+        };
+        let components = |m| Components { nets: (0..2).map(|k| net(m, k)).collect(), classes: 2 };
+        let residuals = Residuals { t: vec![0.0], squares: vec![scale * scale; 2] };
+        let mixture = Mixture {
+            members: (0..members).map(components).collect(),
+            scales: Scales::fit(&[residuals.clone(), residuals], 2, 1, false),
+            prior: Prior::Constant(vec![0.25, 0.75]),
+        };
+        let factor = MemberFactor { expected: 1.0, uncertainty: 0.5 };
+        let calibration = Calibration::fit(&[CalibrationUnit::default()], 2, factor);
+        World { data, scaler, mixture, calibration, device }
+    }
+
+    impl World {
+        fn ask(&self, to: &[f32], from: Option<&[f32]>, rho: f32) -> Abducted {
+            let rows: Vec<usize> = (0..self.data.len()).collect();
+            let batcher = Batcher { data: &self.data, scaler: &self.scaler, missing: false };
+            let calibration = &self.calibration;
+            let question = Question { batcher, rows: &rows, to, from, rho, calibration, min_posterior: 0.0 };
+            abduct(&self.mixture, &question, &self.device)
+        }
+
+        fn factual_treatments(&self) -> Vec<f32> {
+            let rows: Vec<usize> = (0..self.data.len()).collect();
+            Batcher { data: &self.data, scaler: &self.scaler, missing: false }.treatments(&rows)
+        }
+
+        fn outcomes(&self) -> Vec<f32> {
+            let rows: Vec<usize> = (0..self.data.len()).collect();
+            Batcher { data: &self.data, scaler: &self.scaler, missing: false }.outcomes(&rows)
+        }
+    }
+
+    #[test]
+    fn posteriors_sum_to_one_and_vague_classes_keep_the_prior() {
+        let sure = world(9, 1, 0.1).ask(&[0.5; 9], None, 1.0);
+        assert!(sure.posterior.chunks(2).all(|unit| (unit[0] + unit[1] - 1.0).abs() < 1e-5));
+        assert!(sure.posterior.chunks(2).any(|unit| unit[most_probable(unit)] > 0.999));
+        let vague = world(9, 1, 1e3).ask(&[0.5; 9], None, 1.0);
+        assert!(vague.posterior.chunks(2).all(|unit| (unit[0] - 0.25).abs() < 1e-3), "{:?}", vague.posterior);
+    }
+
+    #[test]
+    fn under_the_factual_treatment_every_class_answers_with_the_factual_outcome() {
+        let world = world(9, 3, 0.5);
+        let (t, y) = (world.factual_treatments(), world.outcomes());
+        for class in world.ask(&t, None, 1.0).classes {
+            assert!(class.mean.iter().zip(&y).all(|(answer, y)| (answer - y).abs() < 1e-5));
+            assert!(class.noise.iter().chain(&class.transfer).all(|variance| variance.abs() < 1e-6));
+        }
+    }
+
+    #[test]
+    fn fresh_noise_gives_the_class_mean_with_the_variance_of_the_noise() {
+        let world = world(9, 1, 0.5);
+        let batcher = Batcher { data: &world.data, scaler: &world.scaler, missing: false };
+        let rows: Vec<usize> = (0..9).collect();
+        let answers = world.ask(&[0.3; 9], None, 0.0);
+        for (k, class) in answers.classes.iter().enumerate() {
+            let mean = world.mixture.members[0].mean(k, &batcher, &rows, Some(&[0.3; 9]), &world.device);
+            assert_eq!(class.mean, mean);
+            assert!(class.noise.iter().all(|variance| (variance - 0.25).abs() < 1e-4));
+        }
+    }
+
+    #[test]
+    fn an_effect_is_the_difference_of_two_answers_of_each_class() {
+        let world = world(9, 3, 0.5);
+        let effect = world.ask(&[0.8; 9], Some(&[-0.4; 9]), 1.0);
+        let (high, low) = (world.ask(&[0.8; 9], None, 1.0), world.ask(&[-0.4; 9], None, 1.0));
+        for (effect, (high, low)) in effect.classes.iter().zip(high.classes.iter().zip(&low.classes)) {
+            let difference = high.mean.iter().zip(&low.mean).map(|(high, low)| high - low);
+            assert!(effect.mean.iter().zip(difference).all(|(a, b)| (a - b).abs() < 1e-4));
+        }
+    }
+
+    #[test]
+    fn improbable_classes_are_left_out_without_changing_the_others() {
+        let world = world(9, 2, 0.1);
+        let all = world.ask(&[0.5; 9], None, 1.0);
+        let rows: Vec<usize> = (0..9).collect();
+        let batcher = Batcher { data: &world.data, scaler: &world.scaler, missing: false };
+        let calibration = &world.calibration;
+        let (to, rho, min_posterior) = (&[0.5; 9][..], 1.0, 0.5);
+        let question = Question { batcher, rows: &rows, to, from: None, rho, calibration, min_posterior };
+        let some = abduct(&world.mixture, &question, &world.device);
+        for (i, k) in (0..9).flat_map(|i| [(i, 0), (i, 1)]) {
+            let expected =
+                if all.posterior[i * 2 + k] >= 0.5 { &all.classes[k].mean[i * 2..][..2] } else { &[0.0; 2] };
+            let gap = some.classes[k].mean[i * 2..][..2].iter().zip(expected).map(|(a, b)| (a - b).abs());
+            assert!(gap.fold(0.0, f32::max) < 1e-5, "unit {i}, class {k}");
+        }
+    }
+}

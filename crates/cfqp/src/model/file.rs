@@ -1,0 +1,101 @@
+//! The model file: a header and the arrays of all networks.
+
+use std::iter::Peekable;
+use std::path::Path;
+
+use burn::tensor::Device;
+
+use super::Support;
+use super::components::Components;
+use super::fitted::Model;
+use super::header::{Header, MixtureHeader};
+use super::mixture::Mixture;
+use crate::data::{NamedArray, read_container, write_container};
+use crate::models::{Net, Shapes};
+use crate::nn::{load_weights, save_weights};
+use crate::runtime::Resources;
+use crate::{Error, Result, stream};
+
+/// The prefix of the names of a network's arrays.
+fn network_prefix(mixture: usize, member: usize, network: usize) -> String {
+    format!("{mixture}.{member}.{network}.")
+}
+
+impl Model {
+    /// Writes the model to one file, completely or not at all.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the file cannot be written.
+    pub fn save(&self, path: &Path) -> Result<()> {
+        let mut arrays = self.support.to_weights();
+        for (i, mixture) in std::iter::once(&self.mixture).chain(&self.alternatives).enumerate() {
+            for (m, member) in mixture.members.iter().enumerate() {
+                for (j, net) in member.nets.iter().enumerate() {
+                    let prefix = network_prefix(i, m, j);
+                    let named = |w: NamedArray| NamedArray { name: prefix.clone() + &w.name, ..w };
+                    arrays.extend(save_weights(net).into_iter().map(named));
+                }
+            }
+        }
+        write_container(path, &self.header, &arrays)
+    }
+
+    /// Reads a model, checking all of it.
+    ///
+    /// # Errors
+    /// [`Error::File`] if the file is not a model or is damaged.
+    pub fn load(path: &Path, resources: &Resources) -> Result<Self> {
+        let device = resources.device.open()?;
+        let (header, arrays) = read_container(path)?;
+        let hint = "the file is damaged or was written by other software: fit the model again";
+        let wrong = |problem: String| Error::file(path, problem, hint);
+        let header: Header = serde_json::from_value(header)
+            .map_err(|e| wrong("the header cannot be read".to_owned()).with_source(e))?;
+        header.check().map_err(wrong)?;
+        let (support, arrays) = Support::from_weights(&arrays, header.shapes.t)
+            .ok_or_else(|| wrong("the support is missing".to_owned()))?;
+        let mut arrays = arrays.iter().peekable();
+        let mut mixtures = Vec::new();
+        for (i, part) in std::iter::once(&header.members).chain(&header.alternatives).enumerate() {
+            let mixture = header.read_mixture(i, part, &mut arrays, &device);
+            mixtures.push(mixture.map_err(|e| e.in_file(path))?);
+        }
+        if let Some(extra) = arrays.next() {
+            return Err(wrong(format!("array `{}` belongs to no network", extra.name)));
+        }
+        let mixture = mixtures.remove(0);
+        Self::new(header, mixture, mixtures, support, device, resources.threads)
+    }
+}
+
+impl Header {
+    /// The `i`-th mixture of the file, whose arrays come next.
+    fn read_mixture<'a>(
+        &self,
+        i: usize,
+        part: &MixtureHeader,
+        arrays: &mut Peekable<impl Iterator<Item = &'a NamedArray>>,
+        device: &Device,
+    ) -> Result<Mixture> {
+        let mut members = Vec::new();
+        for m in 0..part.members {
+            let mut nets = Vec::new();
+            for j in 0..part.networks {
+                let prefix = network_prefix(i, m, j);
+                let mut weights = Vec::new();
+                while let Some(w) = arrays.next_if(|w| w.name.starts_with(&prefix)) {
+                    weights.push(NamedArray { name: w.name[prefix.len()..].to_owned(), ..w.clone() });
+                }
+                nets.push(self.network(part, &weights, device)?);
+            }
+            members.push(Components { nets, classes: self.classes });
+        }
+        Ok(Mixture { members, scales: part.scales.clone(), prior: part.prior.clone() })
+    }
+
+    fn network(&self, part: &MixtureHeader, weights: &[NamedArray], device: &Device) -> Result<Net> {
+        let class_inputs = if part.networks == self.classes { 0 } else { self.classes };
+        let shapes = Shapes { classes: class_inputs, ..self.shapes.clone() };
+        load_weights(self.base.init(&shapes, &mut stream(0, &[]), device)?, weights)
+    }
+}

@@ -1,0 +1,90 @@
+//! The header of a model file: everything except the arrays.
+
+use serde::{Deserialize, Serialize};
+
+use super::mixture::Mixture;
+use super::{Calibration, FitReport, Prior, Scales};
+use crate::config::FitConfig;
+use crate::data::Scaler;
+use crate::data::table::{Layout, UnitShapes};
+use crate::models::{BaseConfig, Shapes};
+
+/// Largest number of elements of one unit that a model file may have.
+const MAX_ELEMENTS: usize = 1 << 24;
+
+/// Everything in a model file except the arrays.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Header {
+    pub version: String,
+    pub config: FitConfig,
+    pub shapes: Shapes,
+    pub base: BaseConfig,
+    pub classes: usize,
+    pub scaler: Scaler,
+    pub calibration: Calibration,
+    pub members: MixtureHeader,
+    pub alternatives: Vec<MixtureHeader>,
+    pub report: FitReport,
+    /// The columns of the table that the model was fitted to; absent in files of early versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layout: Option<Layout>,
+}
+
+/// A mixture without its networks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct MixtureHeader {
+    /// The number of members.
+    pub members: usize,
+    /// The number of networks of each member: one per class, or one.
+    pub networks: usize,
+    pub scales: Scales,
+    pub prior: Prior,
+}
+
+impl MixtureHeader {
+    pub(crate) fn new(mixture: &Mixture) -> Self {
+        Self {
+            members: mixture.members.len(),
+            networks: mixture.members[0].nets.len(),
+            scales: mixture.scales.clone(),
+            prior: mixture.prior.clone(),
+        }
+    }
+}
+
+impl Header {
+    /// Checks that sizes agree and values are finite; the error says what is wrong.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let elements = |shape: &[usize]| shape.iter().try_fold(1_usize, |n, &side| n.checked_mul(side));
+        let bounded = |shape: &[usize]| elements(shape).is_some_and(|n| n <= MAX_ELEMENTS);
+        if !(bounded(self.scaler.x.shape()) && bounded(self.scaler.y.shape()) && self.base.is_bounded()) {
+            return Err("header: the sizes are too large".to_owned());
+        }
+        let (x, t, y) = (&self.scaler.x, &self.scaler.t, &self.scaler.y);
+        let scalers = x.is_sound() && t.is_sound() && y.is_sound() && self.scaler.x_variance > 0.0;
+        let shapes = x.shape() == self.shapes.x && t.shape() == [self.shapes.t] && y.shape() == self.shapes.y;
+        let d = self.scaler.y.elements();
+        let part = |part: &MixtureHeader| {
+            let networks = part.networks == 1 || part.networks == self.classes;
+            let sound = part.scales.is_sound(self.classes, d, self.shapes.t);
+            part.members > 0 && networks && sound && part.prior.is_sound(self.classes, &self.shapes.x)
+        };
+        let layout = self.layout.as_ref().is_none_or(|layout| {
+            let known = layout.is_sound() && layout.t.len() == self.shapes.t;
+            known && layout.shapes() == UnitShapes { x: self.shapes.x.clone(), y: self.shapes.y.clone() }
+        });
+        let checks = [
+            ("layout", layout),
+            ("classes", (1..=1000).contains(&self.classes) && self.shapes.classes == 0),
+            ("scaler", scalers && shapes),
+            ("calibration", self.calibration.is_sound(self.scaler.y.elements())),
+            ("mixture", part(&self.members) && self.alternatives.iter().all(part)),
+        ];
+        match checks.iter().find(|(_, sound)| !sound) {
+            Some((name, _)) => Err(format!("header: the {name} is invalid")),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! The fitted model: a mixture of outcome models with class weights and noise scales, calibration, support, abduction,
+//! and the model file.
+
+pub(crate) mod abduction;
+mod calibration;
+mod components;
+mod file;
+mod fitted;
+mod header;
+mod mixture;
+mod prior;
+mod report;
+mod scales;
+mod sparse_effects;
+mod support;
+
+pub(crate) use calibration::{Calibration, CalibrationElement, CalibrationUnit, MemberFactor};
+pub(crate) use components::{Components, residuals};
+pub use fitted::Model;
+pub(crate) use header::{Header, MixtureHeader};
+pub(crate) use mixture::{Joint, Mixture, class_residuals, log_sum_exp};
+pub(crate) use prior::Prior;
+pub use report::{FitReport, SplitSizes, StartReport, TrainingLength, Tried};
+pub(crate) use scales::{Residuals, Scales};
+pub(crate) use sparse_effects::SparseEffects;
+pub(crate) use support::Support;

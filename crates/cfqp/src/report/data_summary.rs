@@ -1,0 +1,138 @@
+//! A summary of the data: shapes, missing values, and the range of every treatment and outcome.
+
+use serde::Serialize;
+
+use super::{Histogram, Outcome, ReportContext};
+use crate::data::Units;
+
+/// A summary of the units that a report is based on.
+#[derive(Clone, Debug, Serialize)]
+pub struct DataSummary {
+    /// The number of units.
+    pub units: usize,
+    /// The shape of a unit's covariates.
+    pub x_shape: Vec<usize>,
+    /// The shape of a unit's outcome.
+    pub y_shape: Vec<usize>,
+    /// The share of covariates that are missing.
+    pub x_missing: f64,
+    /// The share of outcome elements that are missing.
+    pub y_missing: f64,
+    /// All treatments.
+    pub treatments: Vec<TreatmentSummary>,
+    /// All outcomes.
+    pub outcomes: Vec<OutcomeSummary>,
+}
+
+/// The distribution of one treatment over units.
+#[derive(Clone, Debug, Serialize)]
+pub struct TreatmentSummary {
+    /// The name of the treatment.
+    pub name: String,
+    /// The range over all units.
+    pub range: ValueRange,
+    /// The number of units per bin, as a single group.
+    pub histogram: Histogram,
+}
+
+/// The range of one outcome.
+#[derive(Clone, Debug, Serialize)]
+pub struct OutcomeSummary {
+    /// The name of the outcome.
+    pub name: String,
+    /// The number of elements per unit: points in time, pixels.
+    pub elements: usize,
+    /// The range over all observed elements of all units.
+    pub range: ValueRange,
+}
+
+/// The smallest value, the mean and the largest value of a sample; all zero if it is empty.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct ValueRange {
+    /// The smallest value.
+    pub min: f64,
+    /// The mean.
+    pub mean: f64,
+    /// The largest value.
+    pub max: f64,
+}
+
+impl ValueRange {
+    pub(super) fn from_values(values: impl Iterator<Item = f64>) -> Self {
+        let (mut n, mut min, mut sum, mut max) = (0_usize, f64::INFINITY, 0.0, f64::NEG_INFINITY);
+        for value in values {
+            (n, min, sum, max) = (n + 1, min.min(value), sum + value, max.max(value));
+        }
+        if n == 0 { Self::default() } else { Self { min, mean: sum / n as f64, max } }
+    }
+}
+
+impl ReportContext<'_> {
+    pub(super) fn summarise_data(&self) -> DataSummary {
+        let (x, t, y) = (self.data.x(), self.data.t(), self.data.y());
+        let treatment = |(j, name): (usize, String)| {
+            let values: Vec<f64> = (0..t.len()).map(|i| f64::from(t.row(i)[j])).collect();
+            let grouped: Vec<(usize, f64)> = values.iter().map(|value| (0, *value)).collect();
+            TreatmentSummary {
+                name,
+                range: ValueRange::from_values(values.into_iter()),
+                histogram: Histogram::from_values(1, &grouped),
+            }
+        };
+        let outcome = |outcome: &Outcome| {
+            let values = (0..y.len()).flat_map(|i| observed_values(y, i, outcome.range.clone()));
+            OutcomeSummary {
+                name: outcome.name.clone(),
+                elements: outcome.range.len(),
+                range: ValueRange::from_values(values),
+            }
+        };
+        DataSummary {
+            units: self.data.len(),
+            x_shape: x.shape().to_vec(),
+            y_shape: y.shape().to_vec(),
+            x_missing: missing_share(x),
+            y_missing: missing_share(y),
+            treatments: self.treatment_names().into_iter().enumerate().map(treatment).collect(),
+            outcomes: self.outcomes.iter().map(outcome).collect(),
+        }
+    }
+}
+
+fn missing_share(units: &Units) -> f64 {
+    units
+        .mask()
+        .map_or(0.0, |mask| mask.iter().filter(|observed| !**observed).count() as f64 / mask.len() as f64)
+}
+
+/// The observed values of unit `i` among `elements`.
+pub(super) fn observed_values(
+    units: &Units,
+    i: usize,
+    elements: std::ops::Range<usize>,
+) -> impl Iterator<Item = f64> {
+    let (row, mask) = (units.row(i), units.mask_row(i));
+    let observed = elements.filter(move |&j| mask.is_none_or(|mask| mask[j]));
+    observed.map(move |j| f64::from(row[j]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_range_of_no_values_is_zero() {
+        assert_eq!(ValueRange::from_values(std::iter::empty()), ValueRange::default());
+        let range = ValueRange::from_values([2.0, -1.0, 5.0].into_iter());
+        assert_eq!(range, ValueRange { min: -1.0, mean: 2.0, max: 5.0 });
+    }
+
+    #[test]
+    fn unobserved_elements_are_left_out() {
+        let mask = Some(vec![true, false, true, true]);
+        let units = Units::with_mask("y", vec![2], vec![1.0, 2.0, 3.0, 4.0], mask).unwrap();
+        assert_eq!(observed_values(&units, 0, 0..2).collect::<Vec<_>>(), [1.0]);
+        assert_eq!(observed_values(&units, 1, 0..2).collect::<Vec<_>>(), [3.0, 4.0]);
+        assert_eq!(missing_share(&units), 0.25);
+    }
+}

@@ -1,0 +1,276 @@
+//! The content of a report on a model and some units, as numbers. Layout is left to the caller.
+//!
+//! A report compares a low and a high treatment, by default the 10th and the 90th percentile of the treatments.
+
+mod classes;
+mod data_summary;
+mod evidence;
+mod histogram;
+mod responses;
+mod units;
+
+use serde::Serialize;
+
+pub use classes::{ClassResponse, ClassSummary, CovariateMeans};
+pub use data_summary::{DataSummary, OutcomeSummary, TreatmentSummary, ValueRange};
+pub use evidence::{Evidence, LevelCoverage};
+pub use histogram::Histogram;
+pub use responses::{Curve, Curves, Effects, OutcomeCurves, OutcomeEffects};
+pub use units::{UnitCurve, UnitSummary};
+
+use crate::Result;
+use crate::ask::{AskOptions, Tabulation, Verdict, treatment_quantiles};
+use crate::config::FitConfig;
+use crate::data::table::{Layout, UnitBatch};
+use crate::data::{Dataset, Units};
+use crate::model::{FitReport, Model};
+
+/// The approximate number of outcome elements that a report is based on: the more elements a unit has, the fewer units.
+const MAX_REPORT_ELEMENTS: usize = 100_000;
+/// The number of units that a report uses even if they have many elements.
+const MIN_REPORT_UNITS: usize = 200;
+/// The largest number of units that a report uses.
+const MAX_REPORT_UNITS: usize = 2500;
+/// The number of treatments on a dose-response curve.
+const CURVE_POINTS: usize = 13;
+/// The quantiles of the treatments between which dose-response curves are computed.
+const CURVE_START_QUANTILE: f64 = 0.02;
+const CURVE_END_QUANTILE: f64 = 0.98;
+/// The quantiles of the treatments that are compared by default.
+const LOW_QUANTILE: f64 = 0.1;
+const HIGH_QUANTILE: f64 = 0.9;
+
+/// The treatments that a report compares, and the options of its questions.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ReportSpec {
+    /// The low treatment; `None` is the 10th percentile.
+    pub from: Option<Vec<f32>>,
+    /// The high treatment; `None` is the 90th percentile.
+    pub to: Option<Vec<f32>>,
+    /// The correlation of the noise and the level of the intervals.
+    pub ask: AskOptions,
+}
+
+/// A report on a model and some units.
+///
+/// ```
+/// use cfqp::data::table::{Ids, UnitBatch};
+/// use cfqp::report::{Report, ReportSpec};
+/// use cfqp::sim::Oscillator;
+/// use cfqp::{Base, Classes, Fit, FitConfig};
+///
+/// # fn main() -> cfqp::Result<()> {
+/// let data = Oscillator::default().simulate(200, 1)?.data;
+/// let config = FitConfig { classes: Classes::Given(3), base: Base::Linear, ..FitConfig::default() };
+/// let model = Fit::new(config).run(&data)?;
+///
+/// let units = UnitBatch { ids: Ids::Rows((0..data.len()).collect()), data, treated_at: None };
+/// let report = Report::new(&model, &units, None, &ReportSpec::default())?;
+/// assert_eq!((report.data.units, report.classes.len()), (200, 3));
+/// for response in &report.classes[0].responses {
+///     println!("{}: {} -> {}", response.name, response.low, response.high);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// The treatments that are compared, and the options.
+    pub question: ReportQuestion,
+    /// A summary of the data.
+    pub data: DataSummary,
+    /// The verdict on each assumption.
+    pub verdicts: Vec<Verdict>,
+    /// The figures behind the verdicts.
+    pub evidence: Evidence,
+    /// The hidden classes.
+    pub classes: Vec<ClassSummary>,
+    /// The dose-response curves of the classes.
+    pub curves: Curves,
+    /// The effects of the high treatment against the low one.
+    pub effects: Effects,
+    /// Single units: the chosen ones, or typical and flagged ones.
+    pub units: Vec<UnitSummary>,
+    /// The model.
+    pub model: ModelSummary,
+}
+
+/// The treatments that a report compares, with names and options.
+#[derive(Clone, Debug, Serialize)]
+pub struct ReportQuestion {
+    /// The names of the treatments.
+    pub treatments: Vec<String>,
+    /// The names of the outcomes.
+    pub outcomes: Vec<String>,
+    /// The low treatment.
+    pub from: Vec<f32>,
+    /// The median treatment.
+    pub median: Vec<f32>,
+    /// The high treatment.
+    pub to: Vec<f32>,
+    /// The correlation of the noise in both worlds, and the level of the intervals.
+    #[serde(flatten)]
+    pub ask: AskOptions,
+}
+
+/// A summary of the model.
+#[derive(Clone, Debug, Serialize)]
+pub struct ModelSummary {
+    /// The version of the library that fitted the model.
+    pub version: String,
+    /// The name of the base model.
+    pub base: String,
+    /// The number of classes.
+    pub classes: usize,
+    /// The number of members of the ensemble.
+    pub members: usize,
+    /// The settings of the fit.
+    pub config: FitConfig,
+    /// The columns of the table that the model was fitted to, if it was a table.
+    pub layout: Option<Layout>,
+    /// The report of the fit.
+    pub fit: FitReport,
+}
+
+/// The model, the units and the treatments that all sections of a report are computed from.
+struct ReportContext<'a> {
+    model: &'a Model,
+    data: &'a Dataset,
+    outcomes: Vec<Outcome>,
+    from: Units,
+    median: Units,
+    to: Units,
+    /// The treatments of the dose-response curves.
+    grid: Vec<Units>,
+    ask: AskOptions,
+}
+
+/// An outcome and its elements in y.
+struct Outcome {
+    name: String,
+    range: std::ops::Range<usize>,
+}
+
+impl Outcome {
+    /// The mean over the elements of the outcome of unit `i`.
+    fn mean(&self, units: &Units, i: usize) -> f64 {
+        let elements = &units.row(i)[self.range.clone()];
+        elements.iter().map(|value| f64::from(*value)).sum::<f64>() / elements.len() as f64
+    }
+}
+
+impl Report {
+    /// Computes a report on `units`, or on an even sample if there are many. The units of `chosen` are shown one by one;
+    /// without them, some typical and some flagged units are.
+    ///
+    /// # Errors
+    /// [`Error::Config`](crate::Error::Config) if an option of `spec` cannot be used, [`Error::Data`](crate::Error::Data)
+    /// if the units or the treatments do not fit the model.
+    pub fn new(
+        model: &Model,
+        units: &UnitBatch,
+        chosen: Option<&UnitBatch>,
+        spec: &ReportSpec,
+    ) -> Result<Self> {
+        spec.ask.validate()?;
+        let verdicts = model.verdicts(&units.data, spec.ask.level)?;
+        let sample = sample_units(model, units)?;
+        let context = ReportContext::new(model, &sample.data, spec)?;
+        let effects = model.effects(context.data, &context.from, &context.to, spec.ask)?;
+        let drawn = context.outcomes_to_draw(&effects);
+        let (curves, overlap) = context.class_curves(&effects, &drawn)?;
+        let unit_summaries = match chosen {
+            Some(batch) => {
+                context.summarise_units(batch, &vec!["asked for".to_owned(); batch.data.len()], &drawn)?
+            }
+            None => {
+                let selected = context.select_units(&effects, &sample)?;
+                context.summarise_units(&selected.batch, &selected.reasons, &drawn)?
+            }
+        };
+        Ok(Self {
+            data: context.summarise_data(),
+            verdicts,
+            evidence: context.collect_evidence(overlap)?,
+            classes: context.summarise_classes(&effects, &drawn)?,
+            curves,
+            effects: context.summarise_effects(&effects, &drawn),
+            units: unit_summaries,
+            model: summarise_model(model),
+            question: context.question(),
+        })
+    }
+}
+
+/// An even sample of the units, of a size that depends on the number of outcome elements.
+fn sample_units(model: &Model, units: &UnitBatch) -> Result<UnitBatch> {
+    let max_units =
+        (MAX_REPORT_ELEMENTS / model.scaler().y.elements()).clamp(MIN_REPORT_UNITS, MAX_REPORT_UNITS);
+    let rows: Vec<usize> = (0..units.data.len()).step_by(units.data.len().div_ceil(max_units)).collect();
+    units.pick(&rows)
+}
+
+impl<'a> ReportContext<'a> {
+    fn new(model: &'a Model, data: &'a Dataset, spec: &ReportSpec) -> Result<Self> {
+        let treatment = |given: &Option<Vec<f32>>, quantile: f64| match given {
+            Some(given) => Units::new("treatment", vec![given.len()], given.clone()),
+            None => treatment_quantiles(data.t(), quantile),
+        };
+        let outcomes = Tabulation::new(model)
+            .outcomes()
+            .map(|(name, range)| Outcome { name: name.to_owned(), range })
+            .collect();
+        let start = treatment_quantiles(data.t(), CURVE_START_QUANTILE)?;
+        let end = treatment_quantiles(data.t(), CURVE_END_QUANTILE)?;
+        let between = |i: usize| {
+            let share = i as f32 / (CURVE_POINTS - 1) as f32;
+            let at =
+                start.values().iter().zip(end.values()).map(|(start, end)| start + share * (end - start));
+            Units::new("grid", start.shape().to_vec(), at.collect())
+        };
+        Ok(Self {
+            model,
+            data,
+            outcomes,
+            from: treatment(&spec.from, LOW_QUANTILE)?,
+            median: treatment_quantiles(data.t(), 0.5)?,
+            to: treatment(&spec.to, HIGH_QUANTILE)?,
+            grid: (0..CURVE_POINTS).map(between).collect::<Result<_>>()?,
+            ask: spec.ask,
+        })
+    }
+
+    fn question(&self) -> ReportQuestion {
+        ReportQuestion {
+            treatments: self.treatment_names(),
+            outcomes: self.outcomes.iter().map(|outcome| outcome.name.clone()).collect(),
+            from: self.from.row(0).to_vec(),
+            median: self.median.row(0).to_vec(),
+            to: self.to.row(0).to_vec(),
+            ask: self.ask,
+        }
+    }
+
+    fn treatment_names(&self) -> Vec<String> {
+        match self.model.layout() {
+            Some(layout) => layout.t.clone(),
+            None if self.data.t().elements() == 1 => vec!["t".to_owned()],
+            None => (0..self.data.t().elements()).map(|j| format!("t{j}")).collect(),
+        }
+    }
+}
+
+fn summarise_model(model: &Model) -> ModelSummary {
+    ModelSummary {
+        version: model.version().to_owned(),
+        base: model.base().to_owned(),
+        classes: model.classes(),
+        members: model.members(),
+        config: model.config().clone(),
+        layout: model.layout().cloned(),
+        fit: model.report().clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

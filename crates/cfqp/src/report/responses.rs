@@ -1,0 +1,149 @@
+//! Responses to treatments: effects between two treatments, and dose-response curves of the classes.
+
+use serde::Serialize;
+
+use super::{Histogram, Outcome, ReportContext};
+use crate::Result;
+use crate::ask::{Answers, AverageEffect, Averages, Diagnosis};
+use crate::data::Units;
+
+/// The largest number of outcomes that are drawn: if there are more, those with the largest effects.
+const MAX_DRAWN_OUTCOMES: usize = 8;
+
+/// The effects of the high treatment against the low one.
+#[derive(Clone, Debug, Serialize)]
+pub struct Effects {
+    /// For every outcome, the averages over all units, over those without a flag, and over each class.
+    pub averages: Vec<AverageEffect>,
+    /// The distribution of the effects on each outcome that is drawn.
+    pub outcomes: Vec<OutcomeEffects>,
+    /// The number of units without a flag.
+    pub ok: usize,
+    /// The number of units flagged [`AmbiguousClass`](crate::ask::Flag::AmbiguousClass).
+    pub ambiguous_class: usize,
+    /// The number of units flagged [`OffSupport`](crate::ask::Flag::OffSupport).
+    pub off_support: usize,
+    /// The number of units flagged [`StartsDisagree`](crate::ask::Flag::StartsDisagree).
+    pub starts_disagree: usize,
+}
+
+/// The distribution over units of the effect on one outcome.
+#[derive(Clone, Debug, Serialize)]
+pub struct OutcomeEffects {
+    /// The name of the outcome.
+    pub name: String,
+    /// The share of units whose outcome is higher under the high treatment.
+    pub higher: f64,
+    /// The number of units per bin, grouped by class.
+    pub histogram: Histogram,
+}
+
+/// The dose-response curves of the classes.
+#[derive(Clone, Debug, Serialize)]
+pub struct Curves {
+    /// The treatments.
+    pub grid: Vec<Vec<f32>>,
+    /// The curves of each outcome that is drawn.
+    pub outcomes: Vec<OutcomeCurves>,
+}
+
+/// The dose-response curves of one outcome.
+#[derive(Clone, Debug, Serialize)]
+pub struct OutcomeCurves {
+    /// The name of the outcome.
+    pub name: String,
+    /// The curve of each class.
+    pub classes: Vec<Curve>,
+}
+
+/// The mean answer over the units of a class at every treatment, with the means of the ends of their intervals. NaN for a
+/// class without units.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Curve {
+    /// The mean answers.
+    pub mean: Vec<f64>,
+    /// The mean lower ends.
+    pub lower: Vec<f64>,
+    /// The mean upper ends.
+    pub upper: Vec<f64>,
+}
+
+impl ReportContext<'_> {
+    /// The indices of the outcomes with the largest average effects relative to their standard deviations, in rising
+    /// order.
+    pub(super) fn outcomes_to_draw(&self, effects: &Answers) -> Vec<usize> {
+        let relative_size = |outcome: &Outcome| {
+            let sum: f64 = (0..self.data.len()).map(|i| outcome.mean(&effects.point, i).abs()).sum();
+            sum / f64::from(self.model.scaler().y.deviation(outcome.range.start))
+        };
+        let mut order: Vec<(usize, f64)> = self.outcomes.iter().map(relative_size).enumerate().collect();
+        order.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let mut drawn: Vec<usize> = order.into_iter().take(MAX_DRAWN_OUTCOMES).map(|(i, _)| i).collect();
+        drawn.sort_unstable();
+        drawn
+    }
+
+    /// A summary of the effects on all units, with the distributions for the outcomes `drawn`.
+    pub(super) fn summarise_effects(&self, effects: &Answers, drawn: &[usize]) -> Effects {
+        let mut averages = Averages::new(self.model, self.ask.level);
+        averages.add(effects);
+        let distribution = |&o: &usize| {
+            let outcome = &self.outcomes[o];
+            let diagnoses = effects.diagnoses.iter().enumerate();
+            let values: Vec<(usize, f64)> =
+                diagnoses.map(|(i, diagnosis)| (diagnosis.class, outcome.mean(&effects.point, i))).collect();
+            let higher = values.iter().filter(|(_, effect)| *effect > 0.0).count();
+            OutcomeEffects {
+                name: outcome.name.clone(),
+                higher: higher as f64 / values.len() as f64,
+                histogram: Histogram::from_values(self.model.classes(), &values),
+            }
+        };
+        let count = |has: fn(&Diagnosis) -> bool| effects.diagnoses.iter().filter(|d| has(d)).count();
+        Effects {
+            averages: averages.finish(),
+            outcomes: drawn.iter().map(distribution).collect(),
+            ok: count(Diagnosis::ok),
+            ambiguous_class: count(|diagnosis| diagnosis.ambiguous_class),
+            off_support: count(|diagnosis| diagnosis.off_support),
+            starts_disagree: count(|diagnosis| diagnosis.starts_disagree),
+        }
+    }
+
+    /// The dose-response curves of the classes, and the share of units for which each treatment is within the support.
+    pub(super) fn class_curves(&self, effects: &Answers, drawn: &[usize]) -> Result<(Curves, Vec<f64>)> {
+        let empty = |&o: &usize| OutcomeCurves {
+            name: self.outcomes[o].name.clone(),
+            classes: vec![Curve::default(); self.model.classes()],
+        };
+        let mut outcomes: Vec<OutcomeCurves> = drawn.iter().map(empty).collect();
+        let mut overlap = Vec::new();
+        for t in &self.grid {
+            let answers = self.model.outcomes(self.data, t, self.ask)?;
+            let supported = answers.diagnoses.iter().filter(|diagnosis| !diagnosis.off_support).count();
+            overlap.push(supported as f64 / answers.diagnoses.len() as f64);
+            for (curves, &o) in outcomes.iter_mut().zip(drawn) {
+                let class_means = |units: &Units| self.class_means(&effects.diagnoses, o, units);
+                let (mean, lower, upper) =
+                    (class_means(&answers.point), class_means(&answers.lower), class_means(&answers.upper));
+                for (k, curve) in curves.classes.iter_mut().enumerate() {
+                    curve.mean.push(mean[k]);
+                    curve.lower.push(lower[k]);
+                    curve.upper.push(upper[k]);
+                }
+            }
+        }
+        let grid = self.grid.iter().map(|t| t.row(0).to_vec()).collect();
+        Ok((Curves { grid, outcomes }, overlap))
+    }
+
+    /// The mean of outcome `o` over the units of each class; NaN for a class without units.
+    pub(super) fn class_means(&self, diagnoses: &[Diagnosis], o: usize, units: &Units) -> Vec<f64> {
+        let mut sums = vec![(0.0, 0.0); self.model.classes()];
+        for (i, diagnosis) in diagnoses.iter().enumerate() {
+            let sum = &mut sums[diagnosis.class];
+            *sum = (sum.0 + self.outcomes[o].mean(units, i), sum.1 + 1.0);
+        }
+        sums.into_iter().map(|(sum, n)| sum / n).collect()
+    }
+}

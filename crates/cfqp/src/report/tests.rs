@@ -1,0 +1,59 @@
+use super::*;
+use crate::config::{Base, Classes};
+use crate::data::table::Ids;
+use crate::fit::Fit;
+use crate::sim::Oscillator;
+
+fn fit_oscillators(classes: usize) -> (UnitBatch, Model) {
+    let data = Oscillator::default().simulate(300, 1).unwrap().data;
+    let config = FitConfig { classes: Classes::Given(classes), base: Base::Linear, ..FitConfig::default() };
+    let model = Fit::new(config).run(&data).unwrap();
+    (UnitBatch { ids: Ids::Rows((0..data.len()).collect()), data, treated_at: None }, model)
+}
+
+#[test]
+fn the_sections_of_a_report_agree_with_each_other() {
+    let (units, model) = fit_oscillators(3);
+    let report = Report::new(&model, &units, None, &ReportSpec::default()).unwrap();
+    assert_eq!((report.data.units, report.verdicts.len(), report.classes.len()), (300, 5, 3));
+    assert_eq!(report.classes.iter().map(|class| class.units).sum::<usize>(), 300);
+    let effects = &report.effects;
+    assert_eq!(effects.outcomes[0].histogram.counts.concat().iter().sum::<usize>(), 300);
+    // the mean under the high treatment minus that under the low one is the class's effect
+    for class in &report.classes {
+        let ClassResponse { name, low, high, .. } = &class.responses[0];
+        let group = crate::ask::EffectGroup::Class(class.class);
+        let average = effects.averages.iter().find(|a| a.outcome == *name && a.group == group).unwrap();
+        assert!((high - low - average.effect).abs() < 1e-3, "{name}: {low}, {high}, {}", average.effect);
+    }
+    let curves = report.curves.outcomes.iter().flat_map(|outcome| &outcome.classes);
+    assert!(curves.into_iter().all(|curve| curve.mean.len() == CURVE_POINTS));
+    let coverage: Vec<f64> = report.evidence.calibration.iter().map(|point| point.coverage).collect();
+    assert!(coverage.windows(2).all(|pair| pair[0] <= pair[1]), "wider intervals cover more: {coverage:?}");
+    assert!(report.units.len() >= 6 && report.units.iter().all(|unit| unit.answer.len() == 40));
+}
+
+#[test]
+fn a_report_is_serialised_with_named_fields() {
+    let (units, model) = fit_oscillators(3);
+    let report = Report::new(&model, &units, None, &ReportSpec::default()).unwrap();
+    let json = serde_json::to_value(&report).unwrap();
+    assert_eq!(json["units"][4]["why"], "typical of class 2");
+    assert!(json["data"]["outcomes"][0]["range"]["mean"].is_f64());
+    assert!(json["classes"][0]["responses"][0]["median"].is_f64());
+    assert_eq!(json["evidence"]["calibration"][4]["level"], 0.9);
+    assert_eq!(json["verdicts"][0]["limits"]["ok"], 0.9);
+}
+
+#[test]
+fn one_class_and_chosen_units_are_reported() {
+    let (units, model) = fit_oscillators(1);
+    let chosen = units.pick(&[7, 3]).unwrap();
+    let spec = ReportSpec { from: Some(vec![0.3]), to: Some(vec![0.6]), ..ReportSpec::default() };
+    let report = Report::new(&model, &units, Some(&chosen), &spec).unwrap();
+    assert_eq!((report.question.from[0], report.question.to[0]), (0.3, 0.6));
+    assert_eq!(report.units.iter().map(|unit| &unit.id[..]).collect::<Vec<_>>(), ["7", "3"]);
+    assert_eq!((report.classes.len(), report.classes[0].share), (1, 1.0));
+    let wrong = ReportSpec { from: Some(vec![0.3, 0.4]), ..ReportSpec::default() };
+    assert!(Report::new(&model, &units, None, &wrong).is_err());
+}

@@ -1,0 +1,35 @@
+//! Progress of a fit, and a way to stop it.
+
+use super::Stage;
+
+/// Follows a fit and may ask it to stop. Called from several threads.
+///
+/// ```
+/// use std::sync::atomic::{AtomicUsize, Ordering};
+///
+/// /// Stops a fit after 1,000 epochs of any network.
+/// #[derive(Default)]
+/// struct Budget(AtomicUsize);
+///
+/// impl cfqp::Monitor for Budget {
+///     fn epoch(&self, _loss: f64) {
+///         self.0.fetch_add(1, Ordering::Relaxed);
+///     }
+///     fn stopped(&self) -> bool {
+///         self.0.load(Ordering::Relaxed) >= 1000
+///     }
+/// }
+/// ```
+pub trait Monitor: Sync {
+    /// A stage begins that takes about `epochs` epochs, in addition to those announced before.
+    fn stage(&self, _stage: Stage, _epochs: usize) {}
+    /// A network finished an epoch with this loss.
+    fn epoch(&self, _loss: f64) {}
+    /// Whether the fit should stop. It then returns [`Error::Interrupted`](crate::Error::Interrupted).
+    fn stopped(&self) -> bool {
+        false
+    }
+}
+
+/// Ignores all progress.
+impl Monitor for () {}

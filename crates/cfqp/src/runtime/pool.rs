@@ -1,0 +1,98 @@
+//! Independent jobs, each on one thread.
+//!
+//! Inside a job every tensor operation is single-threaded, so its bits do not depend on the number of jobs that run at the
+//! same time. For small networks this is also faster than one job on all threads.
+
+use std::sync::Mutex;
+
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+use crate::{Error, Result};
+
+/// Threads for jobs.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    /// One pool of one thread per job.
+    workers: Vec<ThreadPool>,
+    /// One pool of all threads, for a job that runs alone.
+    shared: ThreadPool,
+}
+
+impl Pool {
+    /// A pool of `threads` threads, at least one.
+    ///
+    /// # Errors
+    /// If the threads cannot be started.
+    pub(crate) fn new(threads: usize) -> Result<Self> {
+        let pool = |threads: usize| {
+            let pool = ThreadPoolBuilder::new().num_threads(threads).build();
+            pool.map_err(|e| Error::fit("threads cannot be started", "use fewer threads").with_source(e))
+        };
+        let workers = (0..threads.max(1)).map(|_| pool(1)).collect::<Result<Vec<_>>>()?;
+        Ok(Self { workers, shared: pool(threads.max(1))? })
+    }
+
+    /// The number of threads.
+    pub(crate) fn threads(&self) -> usize {
+        self.workers.len()
+    }
+
+    /// Runs all jobs and returns their results in the order of the jobs.
+    ///
+    /// # Panics
+    /// If a job panics.
+    pub(crate) fn map<J: Send, R: Send>(&self, jobs: Vec<J>, run: impl Fn(J) -> R + Sync) -> Vec<R> {
+        let results: Vec<Mutex<Option<R>>> = jobs.iter().map(|_| Mutex::new(None)).collect();
+        let queue = Mutex::new(jobs.into_iter().enumerate());
+        let work = || {
+            loop {
+                let next = queue.lock().expect("a job panicked").next();
+                let Some((i, job)) = next else { break };
+                let result = run(job);
+                *results[i].lock().expect("a job panicked") = Some(result);
+            }
+        };
+        std::thread::scope(|scope| {
+            for worker in &self.workers {
+                scope.spawn(|| worker.install(work));
+            }
+        });
+        let take =
+            |cell: Mutex<Option<R>>| cell.into_inner().expect("a job panicked").expect("every job ran");
+        results.into_iter().map(take).collect()
+    }
+
+    /// Runs one job on all threads. Its result must not depend on their number.
+    pub(crate) fn run_alone<R: Send>(&self, run: impl FnOnce() -> R + Send) -> R {
+        self.shared.install(run)
+    }
+
+    /// As [`map`](Self::map), for jobs that can fail.
+    ///
+    /// # Errors
+    /// The first error in the order of the jobs.
+    pub(crate) fn try_map<J: Send, R: Send>(
+        &self,
+        jobs: Vec<J>,
+        run: impl Fn(J) -> Result<R> + Sync,
+    ) -> Result<Vec<R>> {
+        self.map(jobs, run).into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_come_in_the_order_of_the_jobs() {
+        let pool = Pool::new(3).unwrap();
+        let squares = pool.map((0..100).collect(), |i: usize| {
+            assert_eq!(rayon::current_num_threads(), 1);
+            i * i
+        });
+        assert!(squares.iter().enumerate().all(|(i, &square)| square == i * i));
+        let failed = pool.try_map(vec![1, 2, 3], |i| if i < 2 { Ok(i) } else { Err(Error::Interrupted) });
+        assert!(matches!(failed, Err(Error::Interrupted)));
+    }
+}

@@ -1,0 +1,89 @@
+//! Threads, device and checkpoint.
+
+use std::path::PathBuf;
+
+use burn::tensor::Device;
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result};
+
+/// The kinds of device that networks run on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeviceKind {
+    /// The processor.
+    #[default]
+    Cpu,
+    /// A graphics card through Vulkan, Metal, DirectX or WebGPU. Needs the feature `wgpu`.
+    Wgpu,
+    /// A graphics card through CUDA. Needs the feature `cuda`.
+    Cuda,
+}
+
+impl DeviceKind {
+    /// The name in settings and output.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::Wgpu => "wgpu",
+            Self::Cuda => "cuda",
+        }
+    }
+
+    /// Whether this build supports the device.
+    pub fn is_available(self) -> bool {
+        match self {
+            Self::Cpu => true,
+            Self::Wgpu => cfg!(feature = "wgpu"),
+            Self::Cuda => cfg!(feature = "cuda"),
+        }
+    }
+
+    /// Checks that the device can be opened.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if this build does not support it.
+    pub fn check(self) -> Result<()> {
+        self.open().map(drop)
+    }
+
+    /// Opens the device.
+    pub(crate) fn open(self) -> Result<Device> {
+        match self {
+            Self::Cpu => Ok(Device::flex()),
+            #[cfg(feature = "wgpu")]
+            Self::Wgpu => Ok(Device::wgpu(burn::tensor::DeviceKind::DefaultDevice)),
+            #[cfg(feature = "cuda")]
+            Self::Cuda => Ok(Device::cuda(0)),
+            #[allow(unreachable_patterns, reason = "a build may have all kinds")]
+            other => {
+                let hint = format!("build with the feature `{}`, or use the device cpu", other.name());
+                Err(Error::config("device", format!("this build does not support {}", other.name()), hint))
+            }
+        }
+    }
+}
+
+/// The threads, the device and the checkpoint of a fit or a query. They do not affect results.
+///
+/// ```
+/// let two_threads = cfqp::Resources { threads: 2, ..cfqp::Resources::default() };
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Resources {
+    /// The number of threads.
+    pub threads: usize,
+    /// The device that networks run on.
+    pub device: DeviceKind,
+    /// The file to which a fit appends finished jobs. The caller removes it once the model is saved.
+    pub checkpoint: Option<PathBuf>,
+    /// Whether to resume from the checkpoint instead of starting over.
+    pub resume: bool,
+}
+
+impl Default for Resources {
+    fn default() -> Self {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        Self { threads, device: DeviceKind::Cpu, checkpoint: None, resume: false }
+    }
+}

@@ -1,0 +1,230 @@
+//! The choice of the base model and of the number of classes, on held-out units.
+//!
+//! Held-out likelihood keeps rising slowly with K wherever units differ in ways other than classes. So every class after
+//! the first has a penalty, and K minimises
+//!
+//! ```text
+//! negative log-likelihood (full covariance) + (K - 1) * penalty
+//! ```
+
+use super::explore::{Attempt, Search, explore, train_single};
+use crate::Result;
+use crate::config::{Base, Classes};
+use crate::math::{mean, paired_difference};
+use crate::model::{Tried, residuals};
+use crate::models::{BaseConfig, LinearConfig};
+use crate::train::Context;
+
+/// The penalty per class, in nats per outcome element, of which at most [`MAX_PENALTY_ELEMENTS`] count ...
+const PENALTY_PER_ELEMENT: f64 = 0.06;
+const MAX_PENALTY_ELEMENTS: usize = 64;
+/// ... or, if larger, this fraction of the largest gain of a single class: a real class stands out.
+const PENALTY_PER_GAIN: f64 = 0.4;
+
+/// The search for K stops after this many K in a row without improvement: some classes pay only together.
+const PATIENCE: usize = 3;
+
+/// EM solutions for one base model and number of classes, the best first.
+pub(crate) struct Candidate {
+    pub base: BaseConfig,
+    pub classes: usize,
+    pub attempts: Vec<Attempt>,
+}
+
+impl Candidate {
+    /// Negative log-likelihood of every validation unit, with a full covariance.
+    fn full_nll(&self) -> &[f64] {
+        &self.attempts[0].solution.full_nll
+    }
+}
+
+/// The chosen candidate, and the scores of all.
+pub(crate) struct Selection {
+    pub chosen: Candidate,
+    pub tried: Vec<Tried>,
+    pub one_class_suffices: bool,
+}
+
+/// How many numbers of classes are tried.
+#[derive(Clone, Copy, PartialEq)]
+enum Range {
+    /// Until further classes stop improving the score.
+    UntilNoGain,
+    /// Up to the configured maximum.
+    All,
+}
+
+/// The base models to try on data of these shapes.
+pub(crate) fn base_models(context: &Context<'_>) -> Vec<BaseConfig> {
+    let config = context.config;
+    let linear = || BaseConfig::Linear(LinearConfig::default());
+    let mlp = || BaseConfig::Mlp(config.mlp.clone());
+    match config.base {
+        Base::Linear => vec![linear()],
+        Base::Mlp => vec![mlp()],
+        Base::Unet => vec![BaseConfig::Unet(config.unet.clone())],
+        Base::Transformer => vec![BaseConfig::Transformer(config.transformer)],
+        Base::Auto if context.shapes.x.len() == 3 && context.shapes.x[1..] == context.shapes.y[1..] => {
+            vec![BaseConfig::Unet(config.unet.clone())]
+        }
+        Base::Auto => vec![linear(), mlp()],
+    }
+}
+
+/// Chooses the base model and the number of classes.
+pub(crate) fn select(context: &Context<'_>) -> Result<Selection> {
+    choose(context, Range::UntilNoGain)
+}
+
+/// Scores every number of classes up to the configured maximum.
+pub(crate) fn score_classes(context: &Context<'_>) -> Result<Vec<Tried>> {
+    Ok(choose(context, Range::All)?.tried)
+}
+
+fn choose(context: &Context<'_>, range: Range) -> Result<Selection> {
+    let search = Search::new(context);
+    let mut by_base = Vec::new();
+    for base in base_models(context) {
+        by_base.push(candidates(&search, base, range)?);
+    }
+    let elements = context.scaler.y.elements();
+    let penalty = by_base.iter().map(|candidates| penalty(candidates, elements)).fold(0.0, f64::max);
+    let picks: Vec<usize> =
+        by_base.iter().map(|candidates| pick(candidates, context.config.classes, penalty)).collect();
+    // a base model that needs more classes than another compensates for its own misfit, so the penalty counts here too
+    let score = |i: usize| {
+        let candidate = &by_base[i][picks[i]];
+        candidate.attempts[0].nll() + penalty * (candidate.classes - 1) as f64
+    };
+    let best =
+        (0..by_base.len()).min_by(|&a, &b| score(a).total_cmp(&score(b))).expect("there are base models");
+    let chosen = picks[best];
+    let (one, top) = (&by_base[best][0], &by_base[best][chosen]);
+    let one_class_suffices = top.classes == 1 || !improves(one, top, penalty);
+    let mut tried = Vec::new();
+    for (i, candidates) in by_base.iter().enumerate() {
+        tried.extend(candidates.iter().enumerate().map(|(j, candidate)| Tried {
+            base: candidate.base.name().to_owned(),
+            classes: candidate.classes,
+            nll: candidate.attempts[0].nll(),
+            full_nll: mean(candidate.full_nll()),
+            penalty,
+            mse: candidate.attempts[0].solution.mse,
+            chosen: (i, j) == (best, chosen),
+        }));
+    }
+    Ok(Selection { chosen: by_base.swap_remove(best).swap_remove(chosen), tried, one_class_suffices })
+}
+
+/// Candidates of one base model, from one class up.
+fn candidates(search: &Search<'_>, base: BaseConfig, range: Range) -> Result<Vec<Candidate>> {
+    let context = search.context;
+    let single = train_single(search, &base)?;
+    let residuals = residuals(&single.net, &context.batcher(), &search.rows, context.device, context.pool);
+    let candidate = |classes: usize| -> Result<Candidate> {
+        let attempts = explore(search, &base, &single.net, &residuals, classes)?;
+        Ok(Candidate { base: base.clone(), classes, attempts })
+    };
+    let mut candidates = vec![candidate(1)?];
+    match context.config.classes {
+        Classes::Given(1) => {}
+        Classes::Given(classes) => candidates.push(candidate(classes)?),
+        Classes::Auto => {
+            let elements = context.scaler.y.elements();
+            let max_classes = context.config.max_classes.min(search.rows.len() / 8).max(1);
+            let mut best = 0;
+            for classes in 2..=max_classes {
+                candidates.push(candidate(classes)?);
+                let last = candidates.len() - 1;
+                if improves(&candidates[best], &candidates[last], penalty(&candidates, elements)) {
+                    best = last;
+                } else if range == Range::UntilNoGain && last - best >= PATIENCE {
+                    break;
+                }
+            }
+        }
+    }
+    Ok(candidates)
+}
+
+/// The requested candidate, or the first that no later one improves on.
+fn pick(candidates: &[Candidate], requested: Classes, penalty: f64) -> usize {
+    if requested != Classes::Auto {
+        return candidates.len() - 1;
+    }
+    let beaten = |i: usize| candidates[i + 1..].iter().any(|more| improves(&candidates[i], more, penalty));
+    (0..candidates.len()).find(|&i| !beaten(i)).unwrap_or(0)
+}
+
+/// Whether the additional classes of `more` improve on `fewer` by more than their penalty.
+fn improves(fewer: &Candidate, more: &Candidate, penalty: f64) -> bool {
+    clearly_better(more.full_nll(), fewer.full_nll(), penalty * (more.classes - fewer.classes) as f64)
+}
+
+/// The penalty per class, given the scores of the candidates.
+fn penalty(candidates: &[Candidate], elements: usize) -> f64 {
+    let scores: Vec<Score> = candidates
+        .iter()
+        .map(|candidate| Score { classes: candidate.classes, nll: mean(candidate.full_nll()) })
+        .collect();
+    penalty_per_class(&scores, elements)
+}
+
+/// A number of classes and its mean negative log-likelihood.
+#[derive(Clone, Copy)]
+struct Score {
+    classes: usize,
+    nll: f64,
+}
+
+fn penalty_per_class(scores: &[Score], elements: usize) -> f64 {
+    let gains = scores
+        .windows(2)
+        .map(|pair| (pair[0].nll - pair[1].nll) / (pair[1].classes - pair[0].classes) as f64);
+    let minimum = PENALTY_PER_ELEMENT * elements.min(MAX_PENALTY_ELEMENTS) as f64;
+    gains.fold(minimum, |penalty, gain| penalty.max(PENALTY_PER_GAIN * gain))
+}
+
+/// Whether the mean of `a` is below that of `b` by more than two standard errors and by at least `margin`.
+fn clearly_better(a: &[f64], b: &[f64], margin: f64) -> bool {
+    let gain = paired_difference(b, a);
+    gain.mean > 2.0 * gain.standard_error && gain.mean >= margin
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scores(nll: &[f64]) -> Vec<Score> {
+        (1..).zip(nll).map(|(classes, &nll)| Score { classes, nll }).collect()
+    }
+
+    #[test]
+    fn the_penalised_score_is_lowest_where_classes_stop_standing_out() {
+        let best = |nll: &[f64], elements: usize| {
+            let scores = scores(nll);
+            let penalty = penalty_per_class(&scores, elements);
+            let total = |score: &Score| score.nll + penalty * (score.classes - 1) as f64;
+            scores.iter().min_by(|a, b| total(a).total_cmp(&total(b))).map(|score| score.classes)
+        };
+        assert_eq!(best(&[50.0, 40.0, 32.0, 31.5, 31.6], 20), Some(3));
+        assert_eq!(best(&[50.0, 49.0, 48.5, 48.4], 20), Some(1), "less than 0.06 nats per element");
+        assert_eq!(
+            best(&[50.0, 27.0, 19.0, 17.0, 14.0], 20),
+            Some(2),
+            "later gains are small beside the first"
+        );
+        assert_eq!(best(&[800.0, 400.0, 200.0, 0.0, -400.0, -1000.0, -1010.0], 2352), Some(6));
+        let apart = [Score { classes: 1, nll: 50.0 }, Score { classes: 6, nll: 0.0 }];
+        assert_eq!(penalty_per_class(&apart, 20), 4.0, "a gain of ten per class");
+    }
+
+    #[test]
+    fn a_gain_must_be_significant_and_large_enough() {
+        let flat = vec![1.0; 50];
+        let wild: Vec<f64> = (0..50).map(|i| if i % 2 == 0 { -4.0 } else { 5.0 }).collect();
+        assert!(clearly_better(&[0.5; 50], &flat, 0.1));
+        assert!(!clearly_better(&[0.999; 50], &flat, 0.1), "too small");
+        assert!(!clearly_better(&wild, &flat, 0.1), "not significant");
+    }
+}

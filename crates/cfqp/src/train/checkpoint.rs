@@ -1,0 +1,369 @@
+//! The finished jobs of a fit, in a file from which an interrupted fit resumes.
+//!
+//! A fit consists of jobs that each depend on the data, the settings and their own random stream alone. A job found in
+//! the file is not run again, and all others run as they would have, so a resumed fit gives the same bits as an
+//! uninterrupted one.
+//!
+//! The file is a sequence of records, each with its length and its CRC-32. The first identifies the fit, every later
+//! one holds a job and is appended when the job is done. An incomplete record at the end, left by a crash, is
+//! overwritten; a damaged record is an error.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{BufWriter, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use flate2::Crc;
+use serde::{Deserialize, Serialize};
+
+use crate::config::{Classes, FitConfig};
+use crate::data::{Dataset, NamedArray, Units};
+use crate::rng::fnv1a;
+use crate::runtime::Resources;
+use crate::{Error, Result};
+
+const MAGIC: &[u8; 8] = b"cfqpjob1";
+
+/// The result of one job: the weights of networks, and numbers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct JobResult {
+    pub nets: Vec<Vec<NamedArray>>,
+    pub numbers: Vec<f64>,
+}
+
+/// What must be equal for a fit to resume from a checkpoint.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Identity {
+    version: String,
+    settings: String,
+    data: String,
+    /// How many of the last units were given for validation.
+    validation_units: usize,
+}
+
+impl Identity {
+    fn new(config: &FitConfig, data: &Dataset, validation_units: usize) -> Result<Self> {
+        // every job is named by its number of classes, so fits that differ only in K share a checkpoint
+        let config = FitConfig { classes: Classes::Auto, max_classes: 1, ..config.clone() };
+        Ok(Self {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            settings: fingerprint(&config, &[])?,
+            data: fingerprint(&(), &[data.x(), data.t(), data.y()])?,
+            validation_units,
+        })
+    }
+
+    /// What differs from `other`, if anything.
+    fn difference(&self, other: &Self) -> Option<&'static str> {
+        let differences = [
+            (self.version != other.version, "the version of the program differs"),
+            (self.data != other.data, "the data differ"),
+            (self.validation_units != other.validation_units, "the validation data differ"),
+            (self.settings != other.settings, "the settings differ"),
+        ];
+        differences.into_iter().find(|(differs, _)| *differs).map(|(_, text)| text)
+    }
+}
+
+/// Finished jobs by name.
+#[derive(Debug)]
+pub(crate) struct Checkpoint {
+    /// Jobs of the fit that is resumed.
+    found: BTreeMap<String, JobResult>,
+    /// Where new jobs are appended, if anywhere.
+    journal: Option<Mutex<Journal>>,
+}
+
+impl Checkpoint {
+    /// The checkpoint of a fit of `config` to `data`, the last `validation_units` of which were given for validation.
+    ///
+    /// It has no jobs unless `resources` ask to resume and the file exists.
+    pub(crate) fn open(
+        resources: &Resources,
+        config: &FitConfig,
+        data: &Dataset,
+        validation_units: usize,
+    ) -> Result<Self> {
+        let Some(path) = &resources.checkpoint else {
+            return Ok(Self { found: BTreeMap::new(), journal: None });
+        };
+        let identity = Identity::new(config, data, validation_units)?;
+        let mut found = BTreeMap::new();
+        let mut end = 0;
+        if resources.resume && path.exists() {
+            (found, end) = read(path, &identity)?;
+        }
+        let journal = Journal { path: path.clone(), identity, end, file: None };
+        Ok(Self { found, journal: Some(Mutex::new(journal)) })
+    }
+
+    /// The result of the job `name`, if the resumed fit has finished it.
+    pub(crate) fn get(&self, name: &str) -> Option<JobResult> {
+        self.found.get(name).cloned()
+    }
+
+    /// Appends the result of the job `name`.
+    pub(crate) fn insert(&self, name: &str, job: JobResult) -> Result<()> {
+        let Some(journal) = &self.journal else { return Ok(()) };
+        // a job that panicked while it held the lock has ended the fit anyway
+        journal.lock().unwrap_or_else(PoisonError::into_inner).append(name, &job)
+    }
+}
+
+/// A checkpoint file that grows.
+#[derive(Debug)]
+struct Journal {
+    path: PathBuf,
+    identity: Identity,
+    /// Where the next record goes; 0 for a new file.
+    end: u64,
+    /// Opened at the first job, so that a fit that finishes none leaves no file.
+    file: Option<File>,
+}
+
+impl Journal {
+    fn append(&mut self, name: &str, job: &JobResult) -> Result<()> {
+        let mut record = Vec::new();
+        if self.end == 0 {
+            record.extend(MAGIC);
+            push_record(&mut record, &json(&self.identity)?, &[]);
+        }
+        let values: Vec<u8> =
+            job.nets.iter().flatten().flat_map(|w| &w.values).flat_map(|value| value.to_le_bytes()).collect();
+        push_record(&mut record, &json(&JobHeader::new(name, job))?, &values);
+        let written = self.write(&record);
+        self.end += record.len() as u64;
+        written.map_err(Error::io(&self.path))
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        if self.file.is_none() {
+            let file = OpenOptions::new().write(true).create(true).truncate(false).open(&self.path)?;
+            file.set_len(self.end)?;
+            self.file = Some(file);
+        }
+        let file = self.file.as_mut().expect("it was opened above");
+        file.seek(SeekFrom::Start(self.end))?;
+        let mut writer = BufWriter::new(&mut *file);
+        writer.write_all(bytes)?;
+        writer.flush()?;
+        drop(writer);
+        file.sync_data()
+    }
+}
+
+/// A job without the values of its weights, which follow it.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct JobHeader {
+    name: String,
+    /// Name and shape of every weight of every network.
+    nets: Vec<Vec<(String, Vec<usize>)>>,
+    /// Numbers as bits: JSON has no infinities.
+    bits: Vec<u64>,
+}
+
+impl JobHeader {
+    fn new(name: &str, job: &JobResult) -> Self {
+        let weights = |net: &Vec<NamedArray>| net.iter().map(|w| (w.name.clone(), w.shape.clone())).collect();
+        Self {
+            name: name.to_owned(),
+            nets: job.nets.iter().map(weights).collect(),
+            bits: job.numbers.iter().map(|number| number.to_bits()).collect(),
+        }
+    }
+
+    /// The job with the given weight values; `None` if there are too few or too many.
+    fn with_values(self, values: &[u8]) -> Option<(String, JobResult)> {
+        let mut rest = values;
+        let mut nets = Vec::new();
+        for weights in self.nets {
+            let mut net = Vec::new();
+            for (name, shape) in weights {
+                let size = shape.iter().try_fold(4_usize, |size, &side| size.checked_mul(side))?;
+                let own = rest.split_off(..size)?;
+                let values = own.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
+                net.push(NamedArray { name, shape, values });
+            }
+            nets.push(net);
+        }
+        let numbers = self.bits.into_iter().map(f64::from_bits).collect();
+        rest.is_empty().then_some((self.name, JobResult { nets, numbers }))
+    }
+}
+
+fn json(value: &impl Serialize) -> Result<Vec<u8>> {
+    let problem = "a job cannot be written to the checkpoint";
+    serde_json::to_vec(value).map_err(|e| Error::fit(problem, "report this as a defect").with_source(e))
+}
+
+/// Appends a record: total length, header length, CRC-32, header, values.
+fn push_record(out: &mut Vec<u8>, header: &[u8], values: &[u8]) {
+    let mut crc = Crc::new();
+    crc.update(header);
+    crc.update(values);
+    out.extend(((header.len() + values.len()) as u64).to_le_bytes());
+    out.extend((header.len() as u32).to_le_bytes());
+    out.extend(crc.sum().to_le_bytes());
+    out.extend(header);
+    out.extend(values);
+}
+
+/// Length of what precedes a record's content.
+const RECORD_HEAD: usize = 16;
+
+/// The content of a record.
+struct Record<'a> {
+    header: &'a [u8],
+    values: &'a [u8],
+}
+
+/// Splits the first record off `bytes`; `Ok(None)` if it is incomplete.
+fn take_record<'a>(bytes: &mut &'a [u8]) -> Result<Option<Record<'a>>, String> {
+    let Some((head, rest)) = bytes.split_first_chunk::<RECORD_HEAD>() else { return Ok(None) };
+    let [length, header, crc] = [&head[..8], &head[8..12], &head[12..]]
+        .map(|field| field.iter().rev().fold(0_u64, |number, &byte| number << 8 | u64::from(byte)));
+    if length > rest.len() as u64 {
+        return Ok(None);
+    }
+    let (content, rest) = rest.split_at(length as usize);
+    let mut found = Crc::new();
+    found.update(content);
+    if u64::from(found.sum()) != crc || header > length {
+        return Err("the checksum of a job does not match".to_owned());
+    }
+    *bytes = rest;
+    let (header, values) = content.split_at(header as usize);
+    Ok(Some(Record { header, values }))
+}
+
+/// The jobs of the checkpoint at `path`, and where its last complete record ends.
+fn read(path: &Path, identity: &Identity) -> Result<(BTreeMap<String, JobResult>, u64)> {
+    let wrong =
+        |problem: String| Error::file(path, problem, "remove the file, or start over without resuming");
+    let damaged = || wrong("it is not a checkpoint of this program, or it is damaged".to_owned());
+    let bytes = std::fs::read(path).map_err(Error::io(path))?;
+    let mut rest = bytes.strip_prefix(MAGIC).ok_or_else(damaged)?;
+    let first = take_record(&mut rest).map_err(wrong)?.ok_or_else(damaged)?;
+    let found: Identity = serde_json::from_slice(first.header).map_err(|_| damaged())?;
+    if let Some(difference) = identity.difference(&found) {
+        return Err(wrong(format!("the checkpoint belongs to another fit: {difference}")));
+    }
+    let mut jobs = BTreeMap::new();
+    while let Some(record) = take_record(&mut rest).map_err(wrong)? {
+        let header: JobHeader = serde_json::from_slice(record.header).map_err(|_| damaged())?;
+        jobs.extend(header.with_values(record.values).map(Some).ok_or_else(damaged)?);
+    }
+    Ok((jobs, (bytes.len() - rest.len()) as u64))
+}
+
+/// A text that differs between fits whose settings or data differ.
+pub(crate) fn fingerprint(config: &impl Serialize, data: &[&Units]) -> Result<String> {
+    let text = serde_json::to_string(config);
+    let text = text.map_err(|e| {
+        Error::config("config", "the settings cannot be written as JSON", "give finite numbers")
+            .with_source(e)
+    })?;
+    let shapes = data.iter().flat_map(|units| units.shape()).flat_map(|&side| (side as u64).to_le_bytes());
+    let values = data.iter().flat_map(|units| (0..units.len()).flat_map(|i| unit_bytes(units, i)));
+    let masks = data.iter().flat_map(|units| units.mask().unwrap_or_default()).map(|&seen| seen.into());
+    Ok(format!("{:016x}", fnv1a(text.bytes().chain(shapes).chain(values).chain(masks))))
+}
+
+fn unit_bytes(units: &Units, i: usize) -> Vec<u8> {
+    units.row(i).iter().flat_map(|value| value.to_bits().to_le_bytes()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn data(shift: f32) -> Dataset {
+        let units = |shift: f32| Units::new("x", vec![1], vec![shift, 1.0, 2.0]).unwrap();
+        Dataset::new(units(shift), units(0.0), units(0.0)).unwrap()
+    }
+
+    fn job(value: f32) -> JobResult {
+        JobResult {
+            nets: vec![
+                vec![NamedArray { name: "w".into(), shape: vec![2], values: vec![value, 2.0] }],
+                vec![],
+            ],
+            numbers: vec![f64::INFINITY, 0.1],
+        }
+    }
+
+    struct Fixture {
+        folder: tempfile::TempDir,
+        config: FitConfig,
+    }
+
+    impl Fixture {
+        fn new() -> Self {
+            Self { folder: tempfile::tempdir().unwrap(), config: FitConfig::default() }
+        }
+
+        fn path(&self) -> PathBuf {
+            self.folder.path().join("m.part")
+        }
+
+        fn open(&self, resume: bool, data: &Dataset) -> Result<Checkpoint> {
+            let resources = Resources { checkpoint: Some(self.path()), resume, ..Resources::default() };
+            Checkpoint::open(&resources, &self.config, data, 0)
+        }
+    }
+
+    #[test]
+    fn finished_jobs_are_found_by_the_same_fit_only() {
+        let mut fixture = Fixture::new();
+        let checkpoint = fixture.open(false, &data(0.0)).unwrap();
+        checkpoint.insert("a", job(1.0)).unwrap();
+        checkpoint.insert("b", job(3.0)).unwrap();
+        let again = fixture.open(true, &data(0.0)).unwrap();
+        assert_eq!((again.get("a"), again.get("b"), again.get("c")), (Some(job(1.0)), Some(job(3.0)), None));
+        again.insert("c", job(5.0)).unwrap();
+        assert_eq!(fixture.open(true, &data(0.0)).unwrap().get("c"), Some(job(5.0)));
+        let error = fixture.open(true, &data(5.0)).unwrap_err();
+        assert!(error.to_string().contains("the data differ"), "{error}");
+        fixture.config.seed = 9;
+        let error = fixture.open(true, &data(0.0)).unwrap_err();
+        assert!(error.to_string().contains("the settings differ"), "{error}");
+    }
+
+    #[test]
+    fn a_fit_that_starts_over_replaces_the_file() {
+        let fixture = Fixture::new();
+        fixture.open(false, &data(0.0)).unwrap().insert("a", job(1.0)).unwrap();
+        let fresh = fixture.open(false, &data(0.0)).unwrap();
+        assert_eq!(fresh.get("a"), None);
+        fresh.insert("b", job(2.0)).unwrap();
+        let again = fixture.open(true, &data(0.0)).unwrap();
+        assert_eq!((again.get("a"), again.get("b")), (None, Some(job(2.0))));
+    }
+
+    #[test]
+    fn a_record_cut_off_anywhere_is_run_again_and_a_damaged_one_is_refused() {
+        let fixture = Fixture::new();
+        let checkpoint = fixture.open(false, &data(0.0)).unwrap();
+        checkpoint.insert("a", job(1.0)).unwrap();
+        let first = std::fs::read(fixture.path()).unwrap().len();
+        checkpoint.insert("b", job(2.0)).unwrap();
+        let bytes = std::fs::read(fixture.path()).unwrap();
+        for end in first..bytes.len() {
+            std::fs::write(fixture.path(), &bytes[..end]).unwrap();
+            let cut = fixture.open(true, &data(0.0)).unwrap();
+            assert_eq!((cut.get("a"), cut.get("b")), (Some(job(1.0)), None), "cut at {end}");
+            cut.insert("c", job(7.0)).unwrap();
+            let whole = fixture.open(true, &data(0.0)).unwrap();
+            assert_eq!((whole.get("a"), whole.get("c")), (Some(job(1.0)), Some(job(7.0))), "cut at {end}");
+        }
+        for at in [0, 20, first - 1, first + 20, bytes.len() - 1] {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 1;
+            std::fs::write(fixture.path(), &damaged).unwrap();
+            assert!(fixture.open(true, &data(0.0)).is_err(), "byte {at}");
+        }
+    }
+}
