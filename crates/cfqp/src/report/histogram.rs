@@ -1,11 +1,30 @@
-//! Histograms of values in groups.
+//! Ranges of values, and histograms of values in groups.
 
 use serde::Serialize;
 
-use super::ValueRange;
-
 /// The number of bins of a histogram over the range of its values.
 const HISTOGRAM_BINS: usize = 20;
+
+/// The smallest value, the mean and the largest value of a sample; all zero if it is empty.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct ValueRange {
+    /// The smallest value.
+    pub min: f64,
+    /// The mean.
+    pub mean: f64,
+    /// The largest value.
+    pub max: f64,
+}
+
+impl ValueRange {
+    pub(super) fn from_values(values: impl Iterator<Item = f64>) -> Self {
+        let (mut n, mut min, mut sum, mut max) = (0_usize, f64::INFINITY, 0.0, f64::NEG_INFINITY);
+        for value in values {
+            (n, min, sum, max) = (n + 1, min.min(value), sum + value, max.max(value));
+        }
+        if n == 0 { Self::default() } else { Self { min, mean: sum / n as f64, max } }
+    }
+}
 
 /// The number of units of each group in bins of equal width.
 #[derive(Clone, Debug, Serialize)]
@@ -48,6 +67,13 @@ impl Histogram {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_range_of_no_values_is_zero() {
+        assert_eq!(ValueRange::from_values(std::iter::empty()), ValueRange::default());
+        let range = ValueRange::from_values([2.0, -1.0, 5.0].into_iter());
+        assert_eq!(range, ValueRange { min: -1.0, mean: 2.0, max: 5.0 });
+    }
 
     #[test]
     fn every_value_is_counted_in_its_group() {

@@ -12,9 +12,9 @@ mod units;
 use serde::Serialize;
 
 pub use classes::{ClassResponse, ClassSummary, CovariateMeans};
-pub use data_summary::{DataSummary, OutcomeSummary, TreatmentSummary, ValueRange};
+pub use data_summary::{DataSummary, OutcomeSummary, TreatmentSummary};
 pub use evidence::{Evidence, LevelCoverage};
-pub use histogram::Histogram;
+pub use histogram::{Histogram, ValueRange};
 pub use responses::{Curve, Curves, Effects, OutcomeCurves, OutcomeEffects};
 pub use units::{UnitCurve, UnitSummary};
 
