@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use cfqp::{FitReport, Model, SplitSizes, StartReport, Tried};
+use cfqp::{ClassScore, FitReport, Model, SplitSizes, StartReport};
 
 use crate::format::{align_rows, format_count, format_short, pluralise};
 
@@ -13,7 +13,7 @@ pub(crate) fn sharing_name(fitted: &Model) -> &'static str {
 
 /// A summary of a fit for the terminal.
 pub(crate) fn summarise_fit(fitted: &Model) -> String {
-    let report = fitted.report();
+    let report = fitted.fit_report();
     let SplitSizes { train, validation, calibration } = report.units;
     let [train, valid, calibration] = [train, validation, calibration].map(format_count);
     let mut text = candidates_text(report) + &starts_text(report);
@@ -46,26 +46,26 @@ pub(crate) fn summarise_fit(fitted: &Model) -> String {
 }
 
 fn candidates_text(report: &FitReport) -> String {
-    if report.tried.is_empty() {
+    if report.candidates.is_empty() {
         return String::new();
     }
     format!(
         "candidates on {} held-out units:\n{}",
         format_count(report.units.validation),
-        candidates_table(&report.tried)
+        candidates_table(&report.candidates)
     )
 }
 
 /// The scores of base models and numbers of classes on held-out units.
-pub(crate) fn candidates_table(tried: &[Tried]) -> String {
+pub(crate) fn candidates_table(tried: &[ClassScore]) -> String {
     let head = ["base", "classes", "-log-likelihood", "full covariance", "score", "mse", ""];
     let mut rows = vec![head.map(String::from).to_vec()];
     rows.extend(tried.iter().map(|tried| {
         let mark = if tried.chosen { "<- chosen" } else { "" };
-        let [nll, evidence, score] =
-            [tried.nll, tried.full_nll, tried.penalized()].map(|value| format!("{value:.2}"));
-        let (base, classes) = (tried.base.clone(), tried.classes.to_string());
-        vec![base, classes, nll, evidence, score, format_short(tried.mse), mark.to_owned()]
+        let [nll, full_nll, score] =
+            [tried.nll, tried.full_nll, tried.score()].map(|value| format!("{value:.2}"));
+        let (base, classes) = (tried.base.to_string(), tried.classes.to_string());
+        vec![base, classes, nll, full_nll, score, format_short(tried.mse), mark.to_owned()]
     }));
     align_rows(&rows)
 }

@@ -43,7 +43,7 @@ pub fn prepare() {
     let default_hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         // reading a damaged file panics inside a dependency; the library turns that into an error
-        if !cfqp::data::table::panics_are_errors() {
+        if !cfqp::data::table::is_catching_panics() {
             default_hook(panic);
         }
     }));

@@ -24,7 +24,7 @@ pub struct ResourceArgs {
 impl ResourceArgs {
     /// Opens the device.
     pub fn resolve(&self) -> Result<Resources> {
-        self.device.check()?;
+        self.device.validate()?;
         let all = Resources::default();
         let threads = self.threads.unwrap_or(all.threads);
         Ok(Resources { threads, device: self.device, ..all })

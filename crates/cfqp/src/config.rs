@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::models::{MlpConfig, TransformerConfig, UnetConfig};
+use crate::models::{BaseConfig, MlpConfig, TransformerConfig, UnetConfig};
 use crate::{Error, Result};
 
 /// The fitting algorithm.
@@ -66,6 +66,37 @@ pub enum Base {
     Unet,
     /// A transformer, for series.
     Transformer,
+}
+
+impl Base {
+    /// The name in settings, output, random streams and checkpoint keys.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Linear => "linear",
+            Self::Mlp => "mlp",
+            Self::Unet => "unet",
+            Self::Transformer => "transformer",
+        }
+    }
+}
+
+impl std::fmt::Display for Base {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl BaseConfig {
+    /// Which base model the settings are for.
+    pub(crate) fn kind(&self) -> Base {
+        match self {
+            Self::Linear(_) => Base::Linear,
+            Self::Mlp(_) => Base::Mlp,
+            Self::Unet(_) => Base::Unet,
+            Self::Transformer(_) => Base::Transformer,
+        }
+    }
 }
 
 /// Whether every class has its own network.
@@ -205,7 +236,7 @@ impl Default for FitConfig {
 }
 
 impl FitConfig {
-    /// Validates the settings. Only validated settings can start a fit.
+    /// Validates the settings. [`Fit`](crate::Fit) does so too, before it starts.
     ///
     /// # Errors
     /// [`Error::Config`] names the setting that cannot be used.
@@ -216,7 +247,7 @@ impl FitConfig {
     /// let config = FitConfig { classes: Classes::Given(0), ..FitConfig::default() };
     /// assert!(matches!(config.validate(), Err(Error::Config { field: "classes", .. })));
     /// ```
-    pub fn validate(self) -> Result<ValidConfig> {
+    pub fn validate(&self) -> Result<()> {
         let positive = |field, value: usize| match value {
             0 => Err(Error::config(field, "it is 0", "give at least 1")),
             _ => Ok(()),
@@ -240,14 +271,28 @@ impl FitConfig {
                 "give a number of classes, or use the default recipe",
             ));
         }
-        self.mlp.check()?;
+        self.mlp.validate()?;
+        let sizes = [&self.unet.channels[..], &[self.unet.embed, self.unet.groups]].concat();
+        if sizes.contains(&0) {
+            return Err(Error::config("unet", "a size is 0", "give sizes of at least 1"));
+        }
+        let transformer = &self.transformer;
+        if [transformer.width, transformer.layers, transformer.heads, transformer.feed_forward].contains(&0) {
+            return Err(Error::config("transformer", "a size is 0", "give sizes of at least 1"));
+        }
+        Ok(())
+    }
+
+    /// The settings, validated.
+    pub(crate) fn into_valid(self) -> Result<ValidConfig> {
+        self.validate()?;
         Ok(ValidConfig(self))
     }
 }
 
-/// Settings that have been validated by [`FitConfig::validate`].
+/// Settings that have been validated; only these can start a fit.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ValidConfig(FitConfig);
+pub(crate) struct ValidConfig(FitConfig);
 
 impl std::ops::Deref for ValidConfig {
     type Target = FitConfig;

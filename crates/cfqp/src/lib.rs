@@ -61,11 +61,11 @@ pub mod sim;
 mod train;
 
 pub use ask::{Answers, AskOptions};
-pub use config::{Base, Classes, FitConfig, Recipe, Sharing, Start, ValidConfig};
+pub use config::{Base, Classes, FitConfig, Recipe, Sharing, Start};
 pub use data::table::{Layout, Table, TableSpec};
 pub use data::{Dataset, Units};
 pub use error::{Error, Result};
 pub use fit::{Fit, Study};
-pub use model::{FitReport, Model, SplitSizes, StartReport, TrainingLength, Tried};
+pub use model::{ClassScore, FitReport, Model, SplitSizes, StartReport, TrainingLength};
 pub use rng::{Rng, stream};
 pub use runtime::{DeviceKind, Monitor, Resources, Stage};

@@ -1,6 +1,6 @@
 //! The modules of the library depend on each other one way, as ARCHITECTURE.md draws it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// The modules in the order in which data flow. A module may use those before it.
@@ -53,36 +53,37 @@ fn is_test_file(path: &Path) -> bool {
         })
 }
 
-/// What follows every `crate::` in the code: `data`, `Error`, or each name in braces.
-fn crate_paths(code: &str) -> BTreeSet<String> {
-    let word =
-        |text: &str| -> String { text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect() };
+/// The first word of every path after `prefix`: `data`, `Error`, or each name in braces.
+fn paths_after(prefix: &str, code: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
-    for rest in code.split("crate::").skip(1) {
+    for rest in code.split(prefix).skip(1) {
         match rest.strip_prefix('{') {
-            None => found.extend([word(rest)]),
-            Some(list) => {
-                let (mut depth, mut item) = (0, String::new());
-                for c in list.chars() {
-                    match c {
-                        '{' => depth += 1,
-                        '}' if depth == 0 => break,
-                        '}' => depth -= 1,
-                        ',' if depth == 0 => {
-                            found.insert(word(item.trim()));
-                            item.clear();
-                            continue;
-                        }
-                        _ => {}
-                    }
-                    item.push(c);
-                }
-                found.insert(word(item.trim()));
-            }
+            None => found.extend([first_word(rest)]),
+            Some(list) => found.extend(items(list).iter().map(|item| first_word(item))),
         }
     }
     found.remove("");
     found
+}
+
+fn first_word(text: &str) -> String {
+    text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
+}
+
+/// The items of a list up to its closing brace, split at commas that are not inside inner braces.
+fn items(list: &str) -> Vec<String> {
+    let (mut depth, mut items) = (0, vec![String::new()]);
+    for c in list.chars() {
+        match c {
+            '}' if depth == 0 => break,
+            ',' if depth == 0 => items.push(String::new()),
+            _ => {
+                depth += i32::from(c == '{') - i32::from(c == '}');
+                items.last_mut().expect("there is one").push(c);
+            }
+        }
+    }
+    items
 }
 
 fn position(module: &str) -> usize {
@@ -102,7 +103,7 @@ fn modules_use_only_those_to_their_left() {
         if first == "lib" || first == "measure" || is_test_file(&relative) {
             continue;
         }
-        for used in crate_paths(&code(&path)) {
+        for used in paths_after("crate::", &code(&path)) {
             let module =
                 ROOT_NAMES.iter().find(|(name, _)| *name == used).map_or(used.as_str(), |(_, module)| module);
             if !ORDER.contains(&module) {
@@ -115,11 +116,26 @@ fn modules_use_only_those_to_their_left() {
     assert!(wrong.is_empty(), "edges against the drawing:\n{}", wrong.join("\n"));
 }
 
-/// The sibling modules that a file uses by `super::`, or by `self`-less paths in a `mod.rs`.
+/// The files of a folder that re-exported names come from, by the `use` lines of its `mod.rs`.
+fn reexports(folder: &Path) -> BTreeMap<String, String> {
+    let mut origin = BTreeMap::new();
+    let Ok(text) = std::fs::read_to_string(folder.join("mod.rs")) else { return origin };
+    for statement in text.split("use ").skip(1) {
+        let Some((file, names)) = statement.split(';').next().unwrap_or_default().split_once("::") else {
+            continue;
+        };
+        let names = names.trim_start_matches('{');
+        origin.extend(items(names).iter().map(|name| (first_word(name), file.to_owned())));
+    }
+    origin
+}
+
+/// Which file of a folder uses which other by `super::`, directly or through a re-export.
 fn sibling_edges(folder: &Path) -> Vec<(String, String)> {
     let files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     let stem = |path: &Path| path.file_stem().unwrap().to_string_lossy().into_owned();
     let siblings: BTreeSet<String> = files.iter().map(|path| stem(path)).collect();
+    let origin = reexports(folder);
     let mut edges = Vec::new();
     for path in
         files.iter().filter(|path| path.is_file() && !is_test_file(Path::new(&path.file_name().unwrap())))
@@ -128,8 +144,8 @@ fn sibling_edges(folder: &Path) -> Vec<(String, String)> {
         if from == "mod" {
             continue;
         }
-        for rest in code(path).split("super::").skip(1) {
-            let to: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+        for used in paths_after("super::", &code(path)) {
+            let to = origin.get(&used).cloned().unwrap_or(used);
             if siblings.contains(&to) && to != from {
                 edges.push((from.clone(), to));
             }
@@ -203,6 +219,14 @@ fn cycles_and_paths_are_found() {
         cycle(&[edge("a", "b"), edge("b", "c"), edge("c", "b")]),
         Some(vec!["b".to_owned(), "c".to_owned()])
     );
-    let paths = crate_paths("use crate::{Error, data::{Units, Dataset}, nn};\nlet x = crate::sim::Noise;");
+    let paths =
+        paths_after("crate::", "use crate::{Error, data::{Units, Dataset}, nn};\nlet x = crate::sim::Noise;");
     assert_eq!(paths.into_iter().collect::<Vec<_>>(), ["Error", "data", "nn", "sim"]);
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    write("mod.rs", "mod a;\nmod b;\npub use a::A;\npub(crate) use b::{B, C};\n");
+    write("a.rs", "use super::{C, other};\npub struct A;\n");
+    write("b.rs", "use super::A;\n");
+    let edges = sibling_edges(folder.path());
+    assert!(cycle(&edges).is_some(), "through re-exported names: {edges:?}");
 }

@@ -1,6 +1,6 @@
 //! The score of every number of classes on held-out units.
 
-use cfqp::Tried;
+use cfqp::{Base, ClassScore};
 use maud::{Markup, html};
 
 use super::{Chart, padded_range, standalone};
@@ -8,20 +8,20 @@ use super::{Chart, padded_range, standalone};
 const TITLE: &str = "How many hidden classes do held-out units support?";
 
 /// The base models that were tried, in order; model `i` is drawn in the colour `k{i}`.
-pub fn base_models(tried: &[Tried]) -> Vec<&str> {
-    let mut names: Vec<&str> = Vec::new();
+pub fn base_models(tried: &[ClassScore]) -> Vec<Base> {
+    let mut models: Vec<Base> = Vec::new();
     for candidate in tried {
-        if !names.contains(&&candidate.base[..]) {
-            names.push(&candidate.base);
+        if !models.contains(&candidate.base) {
+            models.push(candidate.base);
         }
     }
-    names
+    models
 }
 
 /// A line per base model, with a ring around the choice.
-pub fn chart_class_scores(tried: &[Tried]) -> Chart {
+pub fn chart_class_scores(tried: &[ClassScore]) -> Chart {
     let max_classes = tried.iter().map(|tried| tried.classes).max().unwrap_or(1);
-    let scores = padded_range(tried.iter().map(Tried::penalized));
+    let scores = padded_range(tried.iter().map(ClassScore::score));
     let x = (0.7, max_classes as f64 + 0.3);
     // no more ticks than classes, so that they are integers
     let ticks = max_classes.min(7) as f64;
@@ -30,26 +30,25 @@ pub fn chart_class_scores(tried: &[Tried]) -> Chart {
     for (i, base) in base_models(tried).into_iter().enumerate() {
         let class = format!("k{}", i % 8);
         let points = || tried.iter().filter(|tried| tried.base == base);
-        chart.line(&class, points().map(|tried| (tried.classes as f64, tried.penalized())));
+        chart.line(&class, points().map(|tried| (tried.classes as f64, tried.score())));
         for tried in points() {
-            chart.circle(&format!("dot {class}"), tried.classes as f64, tried.penalized(), 4.0);
+            chart.circle(&format!("dot {class}"), tried.classes as f64, tried.score(), 4.0);
             if tried.chosen {
-                chart.circle(&format!("ring {class}"), tried.classes as f64, tried.penalized(), 9.0);
+                chart.circle(&format!("ring {class}"), tried.classes as f64, tried.score(), 9.0);
             }
         }
     }
     for k in 1..=max_classes {
         let at = tried.iter().filter(|tried| tried.classes == k);
-        let values: Vec<String> =
-            at.map(|tried| format!("{} {:.2}", tried.base, tried.penalized())).collect();
+        let values: Vec<String> = at.map(|tried| format!("{} {:.2}", tried.base, tried.score())).collect();
         chart.tooltip(k as f64 - 0.5, k as f64 + 0.5, &format!("{k} classes: {}", values.join(", ")));
     }
     chart
 }
 
 /// The chart as an SVG file.
-pub fn draw_class_scores(tried: &[Tried]) -> String {
-    let legend = |(i, base): (usize, &str)| -> Markup {
+pub fn draw_class_scores(tried: &[ClassScore]) -> String {
+    let legend = |(i, base): (usize, Base)| -> Markup {
         let x = 12 + 110 * (i % 4);
         html! {
             circle class=(format_args!("dot k{}", i % 8)) cx=(x) cy="40" r="4" {}
@@ -70,20 +69,20 @@ mod tests {
 
     #[test]
     fn every_base_model_has_a_line_and_the_choice_has_a_ring() {
-        let tried = |base: &str, classes, evidence, chosen| Tried {
-            base: base.to_owned(),
+        let tried = |base, classes, nll, chosen| ClassScore {
+            base,
             classes,
-            nll: evidence,
-            full_nll: evidence,
+            nll,
+            full_nll: nll,
             penalty: 0.0,
             mse: 1.0,
             chosen,
         };
         let all = [
-            tried("linear", 1, 5.0, false),
-            tried("linear", 2, 3.0, true),
-            tried("mlp", 1, 4.0, false),
-            tried("mlp", 2, f64::INFINITY, false),
+            tried(Base::Linear, 1, 5.0, false),
+            tried(Base::Linear, 2, 3.0, true),
+            tried(Base::Mlp, 1, 4.0, false),
+            tried(Base::Mlp, 2, f64::INFINITY, false),
         ];
         let svg = draw_class_scores(&all);
         assert!(svg.contains(">linear</text>") && svg.contains(">mlp</text>"));

@@ -54,7 +54,7 @@ struct Report<'a> {
     seed: u64,
     train_units: usize,
     classes: usize,
-    base: &'a str,
+    base: Base,
     #[serde(flatten)]
     evaluation: Evaluation,
     ite_cf_mse: f64,
@@ -145,8 +145,7 @@ fn ite_answers(
     resources: &Resources,
     output: &OutputArgs,
 ) -> Result<Answers> {
-    let base = if fitted.base() == "linear" { Base::Linear } else { Base::Mlp };
-    let config = FitConfig { classes: Classes::Given(1), base, ..fitted.config().clone() };
+    let config = FitConfig { classes: Classes::Given(1), base: fitted.base(), ..fitted.config().clone() };
     let ite = fit(train, &config, resources, output, "fit of an ITE model")?;
     Ok(ite.ask(&test.data).under(&test.truth.t_new).rho(0.0).answers()?)
 }

@@ -150,7 +150,7 @@ impl FitArgs {
         if input.config.recipe == Recipe::Paper && input.config.starts.is_empty() {
             input.config.starts = vec![Start::Kmeans];
         }
-        input.config.clone().validate()?;
+        input.config.validate()?;
         Ok(input)
     }
 
@@ -172,7 +172,7 @@ impl FitArgs {
 struct Report<'a> {
     model: &'a Path,
     classes: usize,
-    base: &'a str,
+    base: Base,
     sharing: &'a str,
     members: usize,
     seconds: f64,
@@ -207,7 +207,7 @@ pub(super) fn run(args: &FitArgs, output: &OutputArgs) -> Result<Output> {
         seconds,
         peak_rss_mb: peak_rss_mb(),
         data: &loaded.counts,
-        fit: fitted.report(),
+        fit: fitted.fit_report(),
     };
     let next = next_commands(&fitted, out, &input.data);
     let text = format!("{}wrote {} in {seconds:.1} s\n{next}", summarise_fit(&fitted), shell_quote(out));

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 
 use cfqp::data::table::TableForm;
-use cfqp::{FitConfig, FitReport, Layout, Model, Resources};
+use cfqp::{Base, FitConfig, FitReport, Layout, Model, Resources};
 
 use crate::error::Result;
 use crate::fit_summary::{sharing_name, summarise_fit};
@@ -45,7 +45,7 @@ struct ShowArgs {
 struct Report<'a> {
     model: &'a Path,
     classes: usize,
-    base: &'a str,
+    base: Base,
     sharing: &'a str,
     members: usize,
     x_shape: &'a [usize],
@@ -78,7 +78,7 @@ pub(super) fn run(args: &ModelArgs) -> Result<Output> {
         weights_depend_on_x: weights,
         layout: fitted.layout(),
         config: fitted.config(),
-        fit: fitted.report(),
+        fit: fitted.fit_report(),
     };
     let dependence =
         |varies, what: &str| if varies { format!("depend on {what}") } else { "constant".to_owned() };

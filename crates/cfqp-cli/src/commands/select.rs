@@ -6,7 +6,7 @@ use std::time::Instant;
 use clap::Args;
 use serde::Serialize;
 
-use cfqp::{Classes, Fit, FitConfig, Tried};
+use cfqp::{Base, ClassScore, Classes, Fit, FitConfig};
 
 use super::fit::FitSettingArgs;
 use crate::args::OutputArgs;
@@ -77,8 +77,8 @@ struct Report<'a> {
     file: &'a Path,
     units: usize,
     classes: usize,
-    base: &'a str,
-    tried: &'a [Tried],
+    base: Base,
+    tried: &'a [ClassScore],
     plot: Option<&'a Path>,
     seconds: f64,
     peak_rss_mb: Option<f64>,
@@ -93,7 +93,7 @@ pub(super) fn run(args: &SelectArgs, output: &OutputArgs) -> Result<Output> {
     input.valid = args.valid.clone().or(input.valid);
     let config = args.settings.override_config(input.config.clone());
     let config = FitConfig { classes: Classes::Auto, max_classes: args.classes, ..config };
-    config.clone().validate()?;
+    config.validate()?;
     let loaded = input.load()?;
     loaded.check(&input, output)?;
     let valid = input.load_valid(loaded.layout.as_ref(), output)?;
@@ -117,11 +117,11 @@ fn summarise(
     args: &SelectArgs,
     input: &Input,
     loaded: &Loaded,
-    tried: &[Tried],
+    tried: &[ClassScore],
     seconds: f64,
 ) -> Result<Output> {
     let chosen = tried.iter().find(|tried| tried.chosen);
-    let (classes, base) = chosen.map_or((1, ""), |chosen| (chosen.classes, &chosen.base[..]));
+    let (classes, base) = chosen.map_or((1, Base::Auto), |chosen| (chosen.classes, chosen.base));
     let plot = args.plot.as_ref().map_or(String::new(), |plot| format!("wrote {}\n", shell_quote(plot)));
     let text = format!(
         "{}, scores on held-out units:\n{}chosen: {} with {base} in {seconds:.1} s\n{plot}\

@@ -177,7 +177,7 @@ impl Simulator {
                     (args.classes, args.class_correlation);
                 let digits =
                     Digits { noise, sigma, rho, class_correlation, single_class, ..Digits::default() };
-                digits.check()?;
+                digits.validate()?;
                 let mnist = args.mnist.as_ref().map(|dir| Mnist::load(dir, MnistSplit::Train)).transpose()?;
                 let source = mnist.as_ref().map_or(DigitSource::Drawn, DigitSource::Mnist);
                 digits.simulate(source, args.n, seed)

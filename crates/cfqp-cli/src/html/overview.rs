@@ -1,7 +1,7 @@
 //! The beginning of a report: a summary, the question, and an overview of the data.
 
 use cfqp::ask::{EffectGroup, Grade};
-use cfqp::report::{OutcomeSummary, TreatmentSummary, ValueRange};
+use cfqp::report::{OutcomeDistribution, TreatmentDistribution, ValueRange};
 use maud::{Markup, html};
 
 use super::Page;
@@ -135,7 +135,7 @@ impl Page<'_> {
     }
 
     fn outcome_ranges(&self) -> Markup {
-        let row = |outcome: &OutcomeSummary| {
+        let row = |outcome: &OutcomeDistribution| {
             let ValueRange { min, mean, max } = outcome.range;
             vec![outcome.name.clone(), format_count(outcome.elements), number(min), number(mean), number(max)]
         };
@@ -152,7 +152,7 @@ impl Page<'_> {
     }
 }
 
-fn treatment_figure(treatment: &TreatmentSummary) -> Markup {
+fn treatment_figure(treatment: &TreatmentDistribution) -> Markup {
     let (name, histogram) = (&treatment.name, &treatment.histogram);
     let max_count = histogram.counts[0].iter().max().copied().unwrap_or(1) as f64;
     let mut chart = Chart::new((histogram.low, histogram.high), (0.0, 1.05 * max_count), name, "units");

@@ -70,7 +70,7 @@ impl Page<'_> {
         let SplitSizes { train, validation, calibration } = model.fit.units;
         let [train, select, calibrate] = [train, validation, calibration].map(format_count);
         let mut rows: Vec<(String, String)> = vec![
-            ("chosen base model".into(), model.base.clone()),
+            ("chosen base model".into(), model.base.to_string()),
             ("chosen number of classes".into(), model.classes.to_string()),
             ("ensemble members".into(), model.members.to_string()),
             ("units for training, selection, calibration".into(), format!("{train}, {select}, {calibrate}")),

@@ -1,6 +1,6 @@
 //! The verdict on each assumption: a sentence, its figure and a plot.
 
-use cfqp::Tried;
+use cfqp::ClassScore;
 use cfqp::ask::{Assumption, Grade, Verdict};
 use cfqp::report::LevelCoverage;
 use maud::{Markup, html};
@@ -132,14 +132,14 @@ impl Page<'_> {
     }
 
     fn number_of_classes(&self) -> Markup {
-        let tried = &self.report.model.fit.tried;
-        if tried.iter().filter(|tried| tried.penalized().is_finite()).count() < 2 {
+        let tried = &self.report.model.fit.candidates;
+        if tried.iter().filter(|tried| tried.score().is_finite()).count() < 2 {
             return html! { p { "The number of classes was given; others were not compared." } };
         }
-        let row = |tried: &Tried| {
+        let row = |tried: &ClassScore| {
             let mark = if tried.chosen { "chosen" } else { "" };
-            let [likelihood, score] = [tried.full_nll, tried.penalized()].map(|value| format!("{value:.2}"));
-            vec![tried.base.clone(), tried.classes.to_string(), likelihood, score, mark.to_owned()]
+            let [likelihood, score] = [tried.full_nll, tried.score()].map(|value| format!("{value:.2}"));
+            vec![tried.base.to_string(), tried.classes.to_string(), likelihood, score, mark.to_owned()]
         };
         let rows: Vec<Vec<String>> = tried.iter().map(row).collect();
         let caption = "The score of each number of classes: the mean negative log-likelihood of held-out units (full \

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use cfqp::ask::Flag;
 use cfqp::data::table::TableForm;
-use cfqp::report::{OutcomeSummary, UnitCurve, UnitSummary};
+use cfqp::report::{OutcomeDistribution, UnitCurve, UnitSummary};
 use maud::{Markup, html};
 
 use super::Page;
@@ -80,7 +80,7 @@ impl Page<'_> {
     fn series(&self, unit: &UnitSummary) -> Markup {
         let mut start = 0;
         let mut figures = Vec::new();
-        for (i, OutcomeSummary { name, elements, .. }) in self.report.data.outcomes.iter().enumerate() {
+        for (i, OutcomeDistribution { name, elements, .. }) in self.report.data.outcomes.iter().enumerate() {
             let elements = start..start + elements;
             start = elements.end;
             if self.is_drawn(name) && figures.len() < MAX_OUTCOMES {

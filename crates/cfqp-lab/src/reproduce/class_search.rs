@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use cfqp::Tried;
+use cfqp::ClassScore;
 
 use super::plan::{Cell, Scale};
 use super::tables::Grid;
@@ -17,21 +17,21 @@ pub(super) const FILE_PREFIX: &str = "ladder-";
 pub(super) struct ClassSearch {
     pub data: String,
     pub seed: u64,
-    pub tried: Vec<Tried>,
+    pub candidates: Vec<ClassScore>,
 }
 
 impl ClassSearch {
     /// Reads a finished search. None if there is none, or one of a version that had no penalty per class.
     pub(super) fn load(path: &Path) -> Option<Self> {
         let search: Self = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
-        search.tried.iter().all(|tried| tried.penalty > 0.0).then_some(search)
+        search.candidates.iter().all(|tried| tried.penalty > 0.0).then_some(search)
     }
 
     /// The attempts with the selected base model.
-    pub(super) fn with_selected_base(&self) -> Vec<&Tried> {
-        let chosen = self.tried.iter().find(|tried| tried.chosen).or(self.tried.first());
+    pub(super) fn with_selected_base(&self) -> Vec<&ClassScore> {
+        let chosen = self.candidates.iter().find(|tried| tried.chosen).or(self.candidates.first());
         let base = chosen.map(|tried| &tried.base);
-        self.tried.iter().filter(|tried| Some(&tried.base) == base).collect()
+        self.candidates.iter().filter(|tried| Some(&tried.base) == base).collect()
     }
 }
 
@@ -44,7 +44,7 @@ pub(super) fn file_name(cell: &Cell, max_classes: usize, scale: Scale, mnist: bo
 
 /// The scores of each number of classes without and with the penalty per class, a row per data set.
 pub(super) fn grids(searches: &[ClassSearch]) -> Vec<Grid> {
-    let tried = searches.iter().flat_map(|search| &search.tried);
+    let tried = searches.iter().flat_map(|search| &search.candidates);
     let Some(max_classes) = tried.map(|tried| tried.classes).max() else {
         return Vec::new();
     };
@@ -54,12 +54,12 @@ pub(super) fn grids(searches: &[ClassSearch]) -> Vec<Grid> {
             "negative held-out log-likelihood per unit plus the penalty per class (K has the minimum)",
             searches,
             max_classes,
-            Tried::penalized,
+            ClassScore::score,
         ),
     ]
 }
 
-fn grid(title: &str, searches: &[ClassSearch], max_classes: usize, score: fn(&Tried) -> f64) -> Grid {
+fn grid(title: &str, searches: &[ClassSearch], max_classes: usize, score: fn(&ClassScore) -> f64) -> Grid {
     let dash = || "–".to_owned();
     let mut rows = vec![vec!["data".to_owned()]];
     rows[0].extend((1..=max_classes).map(|k| format!("K = {k}")));

@@ -50,7 +50,7 @@ pub(super) fn error_chart(
     let held_out = search.and_then(|search| {
         let tried = search.with_selected_base();
         let chosen = tried.iter().position(|tried| tried.chosen)?;
-        let points = tried.iter().map(|tried| (tried.classes as f64, tried.penalized())).collect();
+        let points = tried.iter().map(|tried| (tried.classes as f64, tried.score())).collect();
         Some((Line { name: "held-out units".to_owned(), points }, chosen))
     });
     (!lines.is_empty()).then(|| Chart { title: title.to_owned(), x, lines, held_out })

@@ -150,7 +150,7 @@ impl<'a> Runner<'a> {
                     .monitor(&progress)
                     .score_classes(train)
                     .map_err(|error| explain(error, Some(&self.args.out)))?;
-                let search = ClassSearch { data: cell.scenario.name(), seed: cell.seed, tried };
+                let search = ClassSearch { data: cell.scenario.name(), seed: cell.seed, candidates: tried };
                 write_text(&path, &to_pretty_json(&search)?)?;
                 search
             }

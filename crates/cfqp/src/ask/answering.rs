@@ -6,7 +6,7 @@ use crate::Result;
 use crate::data::{Dataset, Units};
 use crate::math::{GaussianComponent, central_interval, normal_half_width};
 use crate::model::Model;
-use crate::model::abduction::{Abducted, NEGLIGIBLE, Question, abduct, most_probable};
+use crate::model::abduction::{Abducted, BatchQuestion, MIN_POSTERIOR, abduct, most_probable};
 use crate::models::Batcher;
 
 /// The probability of the most probable class below which the class is ambiguous.
@@ -51,14 +51,14 @@ impl Model {
             let from = from.as_ref().map(|from| &from[range.clone()]);
             let to = &to[range];
             self.answer_batch(
-                &Question {
+                &BatchQuestion {
                     batcher,
                     rows,
                     to,
                     from,
                     rho: options.rho,
                     calibration,
-                    min_posterior: NEGLIGIBLE,
+                    min_posterior: MIN_POSTERIOR,
                 },
                 options,
             )
@@ -87,7 +87,7 @@ impl Model {
     }
 
     /// The answers for one batch, restored from standardised outcomes.
-    fn answer_batch(&self, question: &Question<'_>, options: AskOptions) -> BatchAnswers {
+    fn answer_batch(&self, question: &BatchQuestion<'_>, options: AskOptions) -> BatchAnswers {
         let abducted = abduct(&self.mixture, question, &self.device);
         let mut batch = self.summarise(&abducted, question, options);
         self.diagnose(&mut batch, question);
@@ -108,7 +108,12 @@ impl Model {
     }
 
     /// Point answers and intervals from the classes' answers.
-    fn summarise(&self, abducted: &Abducted, question: &Question<'_>, options: AskOptions) -> BatchAnswers {
+    fn summarise(
+        &self,
+        abducted: &Abducted,
+        question: &BatchQuestion<'_>,
+        options: AskOptions,
+    ) -> BatchAnswers {
         let (n, d, classes) = (question.rows.len(), self.scaler().y.elements(), self.classes());
         let z = normal_half_width(options.level);
         let calibration = self.calibration();
@@ -120,7 +125,7 @@ impl Model {
             let posterior = &abducted.posterior[i / d * classes..][..classes];
             components.clear();
             let computed =
-                abducted.classes.iter().zip(posterior).filter(|(_, weight)| **weight >= NEGLIGIBLE);
+                abducted.classes.iter().zip(posterior).filter(|(_, weight)| **weight >= MIN_POSTERIOR);
             components.extend(computed.map(|(class, &weight)| {
                 let (model, noise) = (f64::from(class.model[i]), f64::from(class.noise[i]));
                 // with fresh noise the interval predicts an outcome, with shared noise it covers the mean
@@ -144,7 +149,7 @@ impl Model {
     }
 
     /// Adds the most probable class, its certainty and the flags of every unit.
-    fn diagnose(&self, batch: &mut BatchAnswers, question: &Question<'_>) {
+    fn diagnose(&self, batch: &mut BatchAnswers, question: &BatchQuestion<'_>) {
         let (classes, d_t) = (self.classes(), self.shapes().t);
         let disagree = self.disagreements(batch, question);
         for (i, &row) in question.rows.iter().enumerate() {
@@ -166,7 +171,7 @@ impl Model {
 
     /// Whether another solution's answer is farther from the point answer than the intervals are wide (root mean squares
     /// over elements), for every unit.
-    fn disagreements(&self, batch: &BatchAnswers, question: &Question<'_>) -> Vec<bool> {
+    fn disagreements(&self, batch: &BatchAnswers, question: &BatchQuestion<'_>) -> Vec<bool> {
         let d = self.scaler().y.elements();
         let mut disagree = vec![false; question.rows.len()];
         for mixture in &self.alternatives {
@@ -246,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_contain_the_point_and_widen_with_fresh_noise() {
+    fn intervals_widen_with_fresh_noise() {
         let (data, model) = model();
         let width = |rho: f32| {
             let answers = model.ask(&data).under(0.5).rho(rho).answers().unwrap();

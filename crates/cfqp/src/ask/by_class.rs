@@ -2,7 +2,7 @@
 
 use crate::data::{Dataset, Units};
 use crate::model::Model;
-use crate::model::abduction::{Question, abduct, most_probable};
+use crate::model::abduction::{BatchQuestion, abduct, most_probable};
 use crate::models::Batcher;
 use crate::{Error, Result};
 
@@ -35,7 +35,8 @@ impl Model {
             let to = &to[rows[0] * d_t..][..rows.len() * d_t];
             let calibration = self.calibration();
             // a given class may be improbable
-            let question = Question { batcher, rows, to, from: None, rho, calibration, min_posterior: 0.0 };
+            let question =
+                BatchQuestion { batcher, rows, to, from: None, rho, calibration, min_posterior: 0.0 };
             let answers = abduct(&self.mixture, &question, &self.device);
             let class = |i: usize| match answer_class {
                 AnswerClass::Given(classes) => classes[rows[i]],

@@ -13,10 +13,10 @@ use crate::{Error, Result};
 /// Converts from a number (a treatment of one dimension), an array of numbers (one dimension each) or [`Units`] (a
 /// treatment per unit, or a single one).
 #[derive(Clone, Debug)]
-pub struct Treatments<'a>(Source<'a>);
+pub struct Treatments<'a>(TreatmentSource<'a>);
 
 #[derive(Clone, Debug)]
-enum Source<'a> {
+enum TreatmentSource<'a> {
     Same(Vec<f32>),
     Units(Cow<'a, Units>),
 }
@@ -28,47 +28,47 @@ impl<'a> Treatments<'a> {
     /// [`Error::Data`] if a number is not finite or there are none.
     pub fn units(&self) -> Result<Cow<'_, Units>> {
         match &self.0 {
-            Source::Same(values) => {
+            TreatmentSource::Same(values) => {
                 Ok(Cow::Owned(Units::new("treatment", vec![values.len()], values.clone())?))
             }
-            Source::Units(units) => Ok(Cow::Borrowed(units)),
+            TreatmentSource::Units(units) => Ok(Cow::Borrowed(units)),
         }
     }
 }
 
 impl From<f32> for Treatments<'_> {
     fn from(value: f32) -> Self {
-        Self(Source::Same(vec![value]))
+        Self(TreatmentSource::Same(vec![value]))
     }
 }
 
 impl From<f64> for Treatments<'_> {
     fn from(value: f64) -> Self {
-        Self(Source::Same(vec![value as f32]))
+        Self(TreatmentSource::Same(vec![value as f32]))
     }
 }
 
 impl<const N: usize> From<[f32; N]> for Treatments<'_> {
     fn from(values: [f32; N]) -> Self {
-        Self(Source::Same(values.to_vec()))
+        Self(TreatmentSource::Same(values.to_vec()))
     }
 }
 
 impl From<&[f32]> for Treatments<'_> {
     fn from(values: &[f32]) -> Self {
-        Self(Source::Same(values.to_vec()))
+        Self(TreatmentSource::Same(values.to_vec()))
     }
 }
 
 impl<'a> From<&'a Units> for Treatments<'a> {
     fn from(units: &'a Units) -> Self {
-        Self(Source::Units(Cow::Borrowed(units)))
+        Self(TreatmentSource::Units(Cow::Borrowed(units)))
     }
 }
 
 impl From<Units> for Treatments<'_> {
     fn from(units: Units) -> Self {
-        Self(Source::Units(Cow::Owned(units)))
+        Self(TreatmentSource::Units(Cow::Owned(units)))
     }
 }
 

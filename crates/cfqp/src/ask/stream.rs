@@ -25,7 +25,7 @@ pub struct StreamBatch {
 /// The units of a file, in batches. Created by [`Model::read_units`].
 pub struct UnitStream {
     path: PathBuf,
-    source: Source,
+    source: UnitSource,
     wanted: Option<WantedIds>,
     ended: bool,
 }
@@ -36,7 +36,7 @@ struct WantedIds {
     not_found: HashSet<String>,
 }
 
-enum Source {
+enum UnitSource {
     Arrays(Box<ArraySource>),
     Table {
         reader: Box<UnitReader>,
@@ -68,7 +68,7 @@ impl Model {
             let data = Dataset::read_npz(path)?;
             let read = |name: &str| read_treatments(path, name, data.len());
             let treatments = new_treatments.map(read).transpose()?;
-            Source::Arrays(Box::new(ArraySource { data, treatments, done: 0, batch_size }))
+            UnitSource::Arrays(Box::new(ArraySource { data, treatments, done: 0, batch_size }))
         } else {
             let layout = self.layout_for(path)?;
             let extra: Vec<String> =
@@ -76,7 +76,7 @@ impl Model {
             check_columns(path, layout, &extra)?;
             let layout = Layout { t: [&layout.t[..], &extra].concat(), ..layout.clone() };
             let reader = Box::new(UnitReader::open(&layout, path, shapes.missing, batch_size)?);
-            Source::Table { reader, new_treatments: extra.len() }
+            UnitSource::Table { reader, new_treatments: extra.len() }
         };
         Ok(UnitStream { path: path.to_owned(), source, wanted: None, ended: false })
     }
@@ -126,8 +126,8 @@ impl UnitStream {
     /// What has been read and dropped so far.
     pub fn summary(&self) -> ReadSummary {
         match &self.source {
-            Source::Arrays(arrays) => ReadSummary::for_units(arrays.data.len()),
-            Source::Table { reader, .. } => reader.summary().clone(),
+            UnitSource::Arrays(arrays) => ReadSummary::for_units(arrays.data.len()),
+            UnitSource::Table { reader, .. } => reader.summary().clone(),
         }
     }
 
@@ -151,8 +151,8 @@ impl UnitStream {
 
     fn read_batch(&mut self) -> Result<Option<StreamBatch>> {
         match &mut self.source {
-            Source::Arrays(arrays) => arrays.read_batch(),
-            Source::Table { reader, new_treatments } => {
+            UnitSource::Arrays(arrays) => arrays.read_batch(),
+            UnitSource::Table { reader, new_treatments } => {
                 let Some(units) = reader.next().transpose()? else { return Ok(None) };
                 split_treatments(units, *new_treatments).map(Some)
             }

@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 use super::answer::Answers;
 use super::options::AskOptions;
 use crate::Result;
-use crate::data::{Dataset, Units};
+use crate::data::{Dataset, UnitData, Units};
 use crate::math::coverage;
 use crate::model::Model;
 
@@ -123,7 +123,8 @@ impl Model {
     /// # Errors
     /// [`Error::Config`](crate::Error::Config) if `level` is not between 0 and 1, [`Error::Data`](crate::Error::Data) if
     /// the units do not fit the model.
-    pub fn verdicts(&self, data: &Dataset, level: f64) -> Result<Vec<Verdict>> {
+    pub fn verdicts<'a>(&self, data: impl Into<UnitData<'a>>, level: f64) -> Result<Vec<Verdict>> {
+        let data = data.into().units;
         let step = data.len().div_ceil(MAX_VERDICT_UNITS);
         let rows: Vec<usize> = (0..data.len()).step_by(step).collect();
         let data = data.pick(&rows)?;
@@ -179,11 +180,11 @@ impl Model {
             "{:.1}% of answers are the same under every solution that held-out units do not rule out \
              (mean agreement of starts on the classes: {:.2})",
             100.0 * same,
-            self.report().agreement
+            self.fit_report().agreement
         );
         let limits = VerdictLimits { ok: 0.9, failed: 0.7 };
         let mut verdict = Verdict::new(Assumption::AgreementOfStarts, same, limits, sentence);
-        if self.report().agreement < MIN_AGREEMENT && verdict.grade == Grade::Ok {
+        if self.fit_report().agreement < MIN_AGREEMENT && verdict.grade == Grade::Ok {
             verdict.grade = Grade::Doubtful;
         }
         Ok(verdict)
@@ -210,7 +211,7 @@ impl Model {
     /// Number of classes: the share of the smallest class, or 0 if one class suffices. Also doubtful if one more class
     /// gains much of what the last one gained.
     fn number_of_classes(&self) -> Verdict {
-        let report = self.report();
+        let report = self.fit_report();
         let all: usize = report.class_sizes.iter().sum();
         let smallest = report.class_sizes.iter().min().copied().unwrap_or(0) as f64 / all.max(1) as f64;
         let one_suffices = self.classes() > 1 && report.one_class_suffices;
@@ -241,7 +242,7 @@ impl Model {
 
     /// The gain of one more class relative to that of the last class; `None` if it was not tried.
     fn further_gain(&self) -> Option<f64> {
-        let tried = &self.report().tried;
+        let tried = &self.fit_report().candidates;
         let base = &tried.iter().find(|tried| tried.chosen)?.base;
         let nll = |classes: usize| {
             let found = tried.iter().find(|tried| tried.base == *base && tried.classes == classes);

@@ -36,7 +36,7 @@ pub struct Comparison {
 impl Comparison {
     /// Validates the comparison for `data`.
     pub fn check(&self, data: &ComparisonData<'_>) -> Result<()> {
-        self.config.check()?;
+        self.config.validate()?;
         if self.methods.is_empty() || self.seeds.is_empty() {
             let hint = "give at least one method and one seed";
             return Err(Error::config("methods", "there is nothing to run", hint));

@@ -12,7 +12,7 @@ use crate::model::Model;
 use crate::sim::Truth;
 use crate::{Error, Result};
 
-const NEEDED: &str = "an evaluation needs t_new, another treatment of every unit, and y_new, its outcome under that \
+const TRUTH_HINT: &str = "an evaluation needs t_new, another treatment of every unit, and y_new, its outcome under that \
                       treatment";
 
 /// Class numbers are below this.
@@ -38,7 +38,8 @@ impl From<Truth> for Reference {
 /// Reads `t_new`, `y_new` and, if present, `z` from a `.npz` file.
 pub fn read_truth(path: &Path) -> Result<Reference> {
     let needed = |key: &str| {
-        read_array(path, key)?.ok_or_else(|| Error::file(path, format!("there is no array `{key}`"), NEEDED))
+        read_array(path, key)?
+            .ok_or_else(|| Error::file(path, format!("there is no array `{key}`"), TRUTH_HINT))
     };
     let (t_new, y_new) = (needed("t_new")?, needed("y_new")?);
     Ok(Reference { t_new, y_new, z: read_classes(path)? })

@@ -4,7 +4,7 @@
 //! has to infer the classes can reach with the same base model.
 
 use crate::ask::AnswerClass;
-use crate::config::FitConfig;
+use crate::config::{Base, FitConfig};
 use crate::data::{Dataset, Units};
 use crate::fit::{Fit, fit_known_classes};
 use crate::model::Model;
@@ -50,7 +50,7 @@ pub struct OracleForUnits {
 
 impl OracleForUnits {
     /// The name of the base model.
-    pub fn base(&self) -> &'static str {
+    pub fn base(&self) -> Base {
         self.fitted.base()
     }
 }
@@ -64,7 +64,6 @@ impl Counterfactual for OracleForUnits {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Base;
     use crate::eval::mse;
     use crate::sim::Oscillator;
 

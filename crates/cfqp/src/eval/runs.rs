@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::memory::{peak_rss_mb, reset_peak};
 use super::oracle::Oracle;
 use super::{Reference, accuracy, adjusted_rand_index, class_accuracy, coverage, pehe};
+use crate::config::Base;
 use crate::data::{Dataset, Units, write_atomically};
-use crate::rivals::{Counterfactual, Method, MethodConfig};
+use crate::rivals::{Counterfactual, Method, MethodConfig, MixtureView};
 use crate::runtime::{Monitor, Resources};
 use crate::train::{Prepared, fingerprint};
 use crate::{Error, Result};
@@ -110,7 +111,7 @@ pub struct Scores {
     /// The number of classes.
     pub classes: Option<usize>,
     /// The base model.
-    pub base: Option<String>,
+    pub base: Option<Base>,
     /// Duration of the fit in seconds.
     pub fit_seconds: f64,
     /// Duration of the query in seconds.
@@ -206,7 +207,7 @@ fn with_mixture_scores(
     data: &ComparisonData<'_>,
     scores: Scores,
 ) -> Result<Scores> {
-    let Some((mixture, ask)) = fitted.mixture() else { return Ok(scores) };
+    let Some(MixtureView { model: mixture, options: ask }) = fitted.mixture() else { return Ok(scores) };
     let answers = mixture.outcomes(data.test, &data.truth.t_new, ask)?;
     let found: Vec<usize> = answers.diagnoses.iter().map(|diagnosis| diagnosis.class).collect();
     let z = data.truth.z.as_ref().filter(|z| z.len() == found.len());
@@ -220,7 +221,7 @@ fn with_mixture_scores(
         coverage: covered.map(|covered| covered.share),
         width: covered.map(|covered| covered.width),
         classes: Some(mixture.classes()),
-        base: Some(mixture.base().to_owned()),
+        base: Some(mixture.base()),
         ..scores
     })
 }

@@ -1,7 +1,7 @@
 //! The default recipe: starts and EM, choice of base model and K, ensemble, scales, weights, calibration.
 
+use super::final_mixture::{LabelledClasses, fit_mixture, most_probable_classes};
 use super::finish::finish;
-use super::mixture::{LabelledClasses, fit_mixture, most_probable_classes};
 use crate::Result;
 use crate::math::{adjusted_rand_index, mean};
 use crate::model::{FitReport, Mixture, Model, StartReport};
@@ -9,14 +9,14 @@ use crate::search::{Attempt, Candidate, Selection, select};
 use crate::train::Context;
 
 /// A start found another solution if its classes agree less than this with the best one's (adjusted Rand index) ...
-const OTHER_SOLUTION: f64 = 0.9;
+const MAX_AGREEMENT: f64 = 0.9;
 /// ... and it is kept if its negative log-likelihood per element is within this of the best.
-const CLOSE_NLL: f64 = 0.02;
+const MAX_NLL_GAP: f64 = 0.02;
 /// Largest number of other solutions kept.
 const MAX_ALTERNATIVES: usize = 2;
 
 pub(super) fn fit_default(context: &Context<'_>) -> Result<Model> {
-    let Selection { chosen, tried, one_class_suffices } = select(context)?;
+    let Selection { chosen, candidates, one_class_suffices } = select(context)?;
     let best = &chosen.attempts[0];
     let labels = most_probable_classes(context, &best.solution.mixture, &context.split.learning());
     let (base, classes, sharing) = (&chosen.base, chosen.classes, best.sharing);
@@ -25,7 +25,7 @@ pub(super) fn fit_default(context: &Context<'_>) -> Result<Model> {
     let alternatives = alternatives(context, &chosen);
     let starts = start_reports(&chosen.attempts);
     let report = FitReport {
-        tried,
+        candidates,
         one_class_suffices,
         agreement: agreement(&starts),
         starts,
@@ -38,10 +38,10 @@ pub(super) fn fit_default(context: &Context<'_>) -> Result<Model> {
 /// Solutions of other starts that held-out units do not rule out.
 fn alternatives(context: &Context<'_>, candidate: &Candidate) -> Vec<Mixture> {
     let best = &candidate.attempts[0];
-    let limit = best.nll() + CLOSE_NLL * context.scaler.y.elements() as f64;
+    let limit = best.nll() + MAX_NLL_GAP * context.scaler.y.elements() as f64;
     let other = |attempt: &&Attempt| {
         attempt.nll() < limit
-            && adjusted_rand_index(&attempt.solution.labels, &best.solution.labels) < OTHER_SOLUTION
+            && adjusted_rand_index(&attempt.solution.labels, &best.solution.labels) < MAX_AGREEMENT
     };
     let others = candidate.attempts[1..].iter().filter(other).take(MAX_ALTERNATIVES);
     others.map(|attempt| attempt.solution.mixture.clone()).collect()

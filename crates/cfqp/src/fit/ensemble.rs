@@ -32,13 +32,13 @@ pub(super) struct MemberSettings {
 }
 
 /// Number of steps, factor on the configured step size, and weight decay of a training length.
-struct Effort {
+struct LengthSettings {
     steps: usize,
     rate: f64,
     decay: f64,
 }
 
-impl Effort {
+impl LengthSettings {
     fn new(length: TrainingLength) -> Self {
         match length {
             TrainingLength::Short | TrainingLength::Published => Self { steps: 2400, rate: 1.0, decay: 1.0 },
@@ -73,7 +73,7 @@ pub(super) fn folds(rows: &[usize], count: usize) -> Vec<Vec<usize>> {
 }
 
 fn schedule(context: &Context<'_>, base: &BaseConfig, units: usize, length: TrainingLength) -> Schedule {
-    let effort = Effort::new(length);
+    let settings = LengthSettings::new(length);
     let batch = match base {
         BaseConfig::Unet(_) | BaseConfig::Transformer(_) => {
             context.config.batch.min(units.div_ceil(8)).max(1)
@@ -82,12 +82,12 @@ fn schedule(context: &Context<'_>, base: &BaseConfig, units: usize, length: Trai
     };
     let per_epoch = units.div_ceil(batch).max(1);
     let steps = match base {
-        BaseConfig::Transformer(_) => effort.steps / 3,
-        _ => effort.steps,
+        BaseConfig::Transformer(_) => settings.steps / 3,
+        _ => settings.steps,
     };
     let epochs = context.config.epochs.unwrap_or_else(|| (steps / per_epoch).clamp(20, 600));
-    let learning_rate = learning_rate(context.config, base) * effort.rate;
-    let weight_decay = if matches!(base, BaseConfig::Unet(_)) { UNET_DECAY } else { effort.decay };
+    let learning_rate = learning_rate(context.config, base) * settings.rate;
+    let weight_decay = if matches!(base, BaseConfig::Unet(_)) { UNET_DECAY } else { settings.decay };
     Schedule { epochs, batch, learning_rate, cosine: true, weight_decay, patience: None }
 }
 

@@ -1,10 +1,10 @@
 //! The last step of every recipe: calibration, support, and the model as a whole.
 
 use super::ensemble::{fold_count, member_count};
-use super::mixture::{MAX_RESIDUALS, MIN_RESIDUAL_UNITS};
+use super::final_mixture::{MAX_RESIDUALS, MIN_RESIDUAL_UNITS};
 use crate::config::FitConfig;
 use crate::math::mean_observed;
-use crate::model::abduction::{NEGLIGIBLE, Question, most_probable_effects};
+use crate::model::abduction::{BatchQuestion, MIN_POSTERIOR, most_probable_effects};
 use crate::model::{
     Calibration, CalibrationElement, CalibrationUnit, FitReport, Header, MemberFactor, Mixture,
     MixtureHeader, Model, SparseEffects, SplitSizes, Support, class_residuals,
@@ -131,8 +131,15 @@ fn sparse_effects(
     let batches = rows.chunks(at_once).zip(others.chunks(at_once)).collect();
     let effects = context.pool.map(batches, |(rows, others)| {
         let to = batcher.treatments(others);
-        let question =
-            Question { batcher, rows, to: &to, from: None, rho: 1.0, calibration, min_posterior: NEGLIGIBLE };
+        let question = BatchQuestion {
+            batcher,
+            rows,
+            to: &to,
+            from: None,
+            rho: 1.0,
+            calibration,
+            min_posterior: MIN_POSTERIOR,
+        };
         most_probable_effects(mixture, &question, context.device)
     });
     SparseEffects::fit(&effects.concat())

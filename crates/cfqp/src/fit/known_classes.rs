@@ -1,8 +1,8 @@
 //! A fit with known classes: the accuracy that the default recipe would reach with perfect labels.
 
 use super::Fit;
+use super::final_mixture::{LabelledClasses, fit_mixture};
 use super::finish::finish;
-use super::mixture::{LabelledClasses, fit_mixture};
 use super::setup::with_context;
 use crate::config::Sharing;
 use crate::data::Dataset;

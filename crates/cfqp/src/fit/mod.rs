@@ -2,9 +2,9 @@
 
 mod default;
 mod ensemble;
+mod final_mixture;
 mod finish;
 mod known_classes;
-mod mixture;
 mod paper;
 mod setup;
 mod study;
@@ -15,7 +15,7 @@ pub use study::Study;
 use crate::Result;
 use crate::config::{FitConfig, Recipe};
 use crate::data::UnitData;
-use crate::model::{Model, Tried};
+use crate::model::{ClassScore, Model};
 use crate::runtime::{Monitor, Resources};
 use crate::search::score_classes;
 
@@ -90,7 +90,7 @@ impl<'a> Fit<'a> {
     ///
     /// # Errors
     /// As [`run`](Self::run).
-    pub fn score_classes<'d>(&self, data: impl Into<UnitData<'d>>) -> Result<Vec<Tried>> {
+    pub fn score_classes<'d>(&self, data: impl Into<UnitData<'d>>) -> Result<Vec<ClassScore>> {
         setup::with_context(self, data.into().units, score_classes)
     }
 }

@@ -13,7 +13,7 @@ pub(super) fn with_context<R>(
     data: &Dataset,
     run: impl FnOnce(&Context<'_>) -> Result<R>,
 ) -> Result<R> {
-    let config = fit.config.clone().validate()?;
+    let config = fit.config.clone().into_valid()?;
     check_size(data)?;
     let raw_treatment = config.recipe == Recipe::Paper;
     let joined = fit.validation.map(|validation| data.join(validation.units)).transpose()?;

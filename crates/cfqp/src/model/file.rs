@@ -51,7 +51,7 @@ impl Model {
         let wrong = |problem: String| Error::file(path, problem, hint);
         let header: Header = serde_json::from_value(header)
             .map_err(|e| wrong("the header cannot be read".to_owned()).with_source(e))?;
-        header.check().map_err(wrong)?;
+        header.validate().map_err(wrong)?;
         let (support, arrays) = Support::from_weights(&arrays, header.shapes.t)
             .ok_or_else(|| wrong("the support is missing".to_owned()))?;
         let mut arrays = arrays.iter().peekable();

@@ -7,7 +7,7 @@ use burn::tensor::Device;
 use super::header::Header;
 use super::mixture::Mixture;
 use super::{Calibration, FitReport, Support};
-use crate::config::FitConfig;
+use crate::config::{Base, FitConfig};
 use crate::data::Scaler;
 use crate::data::table::Layout;
 use crate::models::Shapes;
@@ -63,7 +63,7 @@ impl Model {
     }
 
     /// The report of the fit.
-    pub fn report(&self) -> &FitReport {
+    pub fn fit_report(&self) -> &FitReport {
         &self.header.report
     }
 
@@ -80,7 +80,7 @@ impl Model {
     /// The same model, with the columns of the table that it was fitted to.
     pub(crate) fn with_layout(mut self, layout: Layout) -> Result<Self> {
         self.header.layout = Some(layout);
-        let checked = self.header.check();
+        let checked = self.header.validate();
         checked.map_err(|problem| Error::data("layout", problem, "give the layout of the data"))?;
         Ok(self)
     }
@@ -95,9 +95,9 @@ impl Model {
         self.header.classes
     }
 
-    /// The name of the base model.
-    pub fn base(&self) -> &'static str {
-        self.header.base.name()
+    /// The base model; never [`Base::Auto`].
+    pub fn base(&self) -> Base {
+        self.header.base.kind()
     }
 
     /// The number of members of the ensemble.

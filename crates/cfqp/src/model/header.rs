@@ -56,7 +56,7 @@ impl MixtureHeader {
 
 impl Header {
     /// Checks that sizes agree and values are finite; the error says what is wrong.
-    pub(crate) fn check(&self) -> Result<(), String> {
+    pub(crate) fn validate(&self) -> Result<(), String> {
         let elements = |shape: &[usize]| shape.iter().try_fold(1_usize, |n, &side| n.checked_mul(side));
         let bounded = |shape: &[usize]| elements(shape).is_some_and(|n| n <= MAX_ELEMENTS);
         if !(bounded(self.scaler.x.shape()) && bounded(self.scaler.y.shape()) && self.base.is_bounded()) {

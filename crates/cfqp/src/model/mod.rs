@@ -20,7 +20,7 @@ pub use fitted::Model;
 pub(crate) use header::{Header, MixtureHeader};
 pub(crate) use mixture::{Joint, Mixture, class_residuals, log_sum_exp};
 pub(crate) use prior::Prior;
-pub use report::{FitReport, SplitSizes, StartReport, TrainingLength, Tried};
+pub use report::{ClassScore, FitReport, SplitSizes, StartReport, TrainingLength};
 pub(crate) use scales::{Residuals, Scales};
 pub(crate) use sparse_effects::SparseEffects;
 pub(crate) use support::Support;

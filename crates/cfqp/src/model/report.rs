@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::{Sharing, Start};
+use crate::config::{Base, Sharing, Start};
 
 /// The report of a fit: what was tried and chosen, and held-out scores.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -11,7 +11,8 @@ pub struct FitReport {
     /// The numbers of training, validation and calibration units.
     pub units: SplitSizes,
     /// Scores of every base model and number of classes tried.
-    pub tried: Vec<Tried>,
+    #[serde(alias = "tried")]
+    pub candidates: Vec<ClassScore>,
     /// The starts with the chosen base model and number of classes.
     pub starts: Vec<StartReport>,
     /// Mean agreement of the other starts' classes with the best (adjusted Rand index).
@@ -38,9 +39,9 @@ pub struct FitReport {
 /// The held-out scores of a base model and a number of classes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Tried {
+pub struct ClassScore {
     /// The base model.
-    pub base: String,
+    pub base: Base,
     /// The number of classes.
     pub classes: usize,
     /// Mean negative log-likelihood of the validation units.
@@ -57,9 +58,9 @@ pub struct Tried {
     pub chosen: bool,
 }
 
-impl Tried {
-    /// The score that K minimises: negative log-likelihood (full covariance) plus penalties.
-    pub fn penalized(&self) -> f64 {
+impl ClassScore {
+    /// The penalised score: negative log-likelihood (full covariance) plus the penalties of all classes but the first.
+    pub fn score(&self) -> f64 {
         self.full_nll + self.penalty * (self.classes - 1) as f64
     }
 }
@@ -140,6 +141,6 @@ mod tests {
         let report: FitReport = serde_json::from_str(old).unwrap();
         assert_eq!(report.units, SplitSizes { train: 70, validation: 15, calibration: 15 });
         assert_eq!(report.training_length, TrainingLength::Medium);
-        assert_eq!(report.tried[0].penalized(), 0.6);
+        assert_eq!(report.candidates[0].score(), 0.6);
     }
 }

@@ -32,7 +32,7 @@ impl Default for MlpConfig {
 
 impl MlpConfig {
     /// Validates the settings.
-    pub fn check(&self) -> Result<()> {
+    pub fn validate(&self) -> Result<()> {
         if self.hidden.is_empty() || self.hidden.contains(&0) {
             let problem = format!("{:?} is not a list of layer widths", self.hidden);
             return Err(Error::config("hidden", problem, "give at least one width, each at least 1"));
@@ -42,7 +42,7 @@ impl MlpConfig {
 
     /// A network with weights drawn from `rng`.
     pub(crate) fn init(&self, shapes: &Shapes, rng: &mut Rng, device: &Device) -> Result<Mlp> {
-        self.check()?;
+        self.validate()?;
         let treatment = self.treatment.init(shapes.t, rng, device);
         let x: usize = shapes.x.iter().product();
         let mut width = x * (1 + usize::from(shapes.missing)) + treatment.width() + shapes.classes;

@@ -18,7 +18,7 @@ pub struct Shapes {
     /// Whether x may have missing values: then every element has an indicator.
     pub missing: bool,
     /// The number of classes of the class input; 0 without class input.
-    pub classes: usize,
+    pub(crate) classes: usize,
 }
 
 const SAME_SHAPES: &str = "give units of the shapes that the model was fitted on";

@@ -20,14 +20,14 @@ pub struct DataSummary {
     /// The share of outcome elements that are missing.
     pub y_missing: f64,
     /// All treatments.
-    pub treatments: Vec<TreatmentSummary>,
+    pub treatments: Vec<TreatmentDistribution>,
     /// All outcomes.
-    pub outcomes: Vec<OutcomeSummary>,
+    pub outcomes: Vec<OutcomeDistribution>,
 }
 
 /// The distribution of one treatment over units.
 #[derive(Clone, Debug, Serialize)]
-pub struct TreatmentSummary {
+pub struct TreatmentDistribution {
     /// The name of the treatment.
     pub name: String,
     /// The range over all units.
@@ -38,7 +38,7 @@ pub struct TreatmentSummary {
 
 /// The range of one outcome.
 #[derive(Clone, Debug, Serialize)]
-pub struct OutcomeSummary {
+pub struct OutcomeDistribution {
     /// The name of the outcome.
     pub name: String,
     /// The number of elements per unit: points in time, pixels.
@@ -53,7 +53,7 @@ impl ReportContext<'_> {
         let treatment = |(j, name): (usize, String)| {
             let values: Vec<f64> = (0..t.len()).map(|i| f64::from(t.row(i)[j])).collect();
             let grouped: Vec<(usize, f64)> = values.iter().map(|value| (0, *value)).collect();
-            TreatmentSummary {
+            TreatmentDistribution {
                 name,
                 range: ValueRange::from_values(values.into_iter()),
                 histogram: Histogram::from_values(1, &grouped),
@@ -61,7 +61,7 @@ impl ReportContext<'_> {
         };
         let outcome = |outcome: &Outcome| {
             let values = (0..y.len()).flat_map(|i| observed_values(y, i, outcome.range.clone()));
-            OutcomeSummary {
+            OutcomeDistribution {
                 name: outcome.name.clone(),
                 elements: outcome.range.len(),
                 range: ValueRange::from_values(values),

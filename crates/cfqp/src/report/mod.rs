@@ -12,7 +12,7 @@ mod units;
 use serde::Serialize;
 
 pub use classes::{ClassResponse, ClassSummary, CovariateMeans};
-pub use data_summary::{DataSummary, OutcomeSummary, TreatmentSummary};
+pub use data_summary::{DataSummary, OutcomeDistribution, TreatmentDistribution};
 pub use evidence::{Evidence, LevelCoverage};
 pub use histogram::{Histogram, ValueRange};
 pub use responses::{Curve, Curves, Effects, OutcomeCurves, OutcomeEffects};
@@ -20,7 +20,7 @@ pub use units::{UnitCurve, UnitSummary};
 
 use crate::Result;
 use crate::ask::{AskOptions, Tabulation, Verdict, treatment_quantiles};
-use crate::config::FitConfig;
+use crate::config::{Base, FitConfig};
 use crate::data::table::{Layout, UnitBatch};
 use crate::data::{Dataset, Units};
 use crate::model::{FitReport, Model};
@@ -119,7 +119,7 @@ pub struct ModelSummary {
     /// The version of the library that fitted the model.
     pub version: String,
     /// The name of the base model.
-    pub base: String,
+    pub base: Base,
     /// The number of classes.
     pub classes: usize,
     /// The number of members of the ensemble.
@@ -263,12 +263,12 @@ impl<'a> ReportContext<'a> {
 fn summarise_model(model: &Model) -> ModelSummary {
     ModelSummary {
         version: model.version().to_owned(),
-        base: model.base().to_owned(),
+        base: model.base(),
         classes: model.classes(),
         members: model.members(),
         config: model.config().clone(),
         layout: model.layout().cloned(),
-        fit: model.report().clone(),
+        fit: model.fit_report().clone(),
     }
 }
 

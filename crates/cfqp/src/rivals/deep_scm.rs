@@ -68,11 +68,11 @@ impl Default for DeepScmConfig {
 
 impl DeepScmConfig {
     /// Validates the settings.
-    pub fn check(&self) -> Result<()> {
+    pub fn validate(&self) -> Result<()> {
         let positive =
             [("couplings", self.couplings), ("batch", self.batch), ("epochs", self.epochs.unwrap_or(1))];
         check_positive(&positive)?;
-        self.mlp.check()
+        self.mlp.validate()
     }
 
     fn schedule(&self, units: usize, unet: bool, images: bool) -> Schedule {
@@ -84,8 +84,8 @@ impl DeepScmConfig {
 }
 
 /// A fitted flow.
-#[derive(Clone, Debug)]
-pub struct DeepScm {
+#[derive(Debug)]
+pub(crate) struct DeepScm {
     prepared: Prepared,
     pyramid: Pyramid,
     /// One flow per level of the pyramid, from the finest, then that of the top.
@@ -93,7 +93,7 @@ pub struct DeepScm {
     /// The mean loss on validation units, summed over all factors.
     validation: f64,
     device: Device,
-    threads: usize,
+    pool: Pool,
 }
 
 impl DeepScm {
@@ -105,7 +105,7 @@ impl DeepScm {
         resources: &Resources,
         monitor: &dyn Monitor,
     ) -> Result<Self> {
-        config.check()?;
+        config.validate()?;
         let prepared = Prepared::new(data, seed, false)?;
         let pyramid = Pyramid::new(&prepared.shapes.y);
         let (device, pool) = (&resources.device.open()?, Pool::new(resources.threads)?);
@@ -115,8 +115,8 @@ impl DeepScm {
             task.train(device, monitor)
         })?;
         let (flows, losses): (Vec<Flow>, Vec<f64>) = trained.into_iter().unzip();
-        let (device, threads) = (device.clone(), resources.threads);
-        Ok(Self { prepared, pyramid, flows, validation: losses.iter().sum(), device, threads })
+        let (device, validation) = (device.clone(), losses.iter().sum());
+        Ok(Self { prepared, pyramid, flows, validation, device, pool })
     }
 
     fn answer(&self, batcher: &Batcher<'_>, rows: &[usize], to: &[f32]) -> Vec<f32> {
@@ -154,7 +154,7 @@ impl DeepScm {
 
 impl Counterfactual for DeepScm {
     fn counterfactual(&self, data: &Dataset, to: &Units) -> Result<Units> {
-        answer_in_batches(&self.prepared, data, to, self.threads, |batcher, rows, to| {
+        answer_in_batches(&self.prepared, data, to, &self.pool, |batcher, rows, to| {
             Ok(self.answer(batcher, rows, to))
         })
     }

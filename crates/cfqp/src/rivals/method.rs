@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::Counterfactual;
+use super::cfqp::{Cfqp, DeepIte, PublishedCfqp};
 use super::deep_scm::{DeepScm, DeepScmConfig};
 use super::diff_scm::{DiffScm, DiffScmConfig};
-use super::mixture::{Cfqp, DeepIte, PublishedCfqp};
 use super::synthetic_control::{SyntheticControl, SyntheticControlConfig};
 use crate::ask::AskOptions;
 use crate::config::{FitConfig, Start};
@@ -180,12 +180,12 @@ impl MethodConfig {
     }
 
     /// Validates the settings.
-    pub fn check(&self) -> Result<()> {
-        self.fit.clone().validate()?;
+    pub fn validate(&self) -> Result<()> {
+        self.fit.validate()?;
         AskOptions { rho: self.rho, ..AskOptions::default() }.validate()?;
-        self.sc.check()?;
-        self.deep_scm.check()?;
-        self.diff_scm.check()
+        self.sc.validate()?;
+        self.deep_scm.validate()?;
+        self.diff_scm.validate()
     }
 }
 

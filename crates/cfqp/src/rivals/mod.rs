@@ -10,6 +10,7 @@
 //!
 //! None of them uses the truth. Equal data, settings and seed give equal bits, for any number of threads.
 
+mod cfqp;
 #[cfg(test)]
 mod contract;
 mod deep_scm;
@@ -18,16 +19,14 @@ mod diff_scm;
 mod dopri;
 mod flow;
 mod method;
-mod mixture;
 mod pyramid;
 mod simplex;
 mod synthetic_control;
 
-pub use deep_scm::{DeepScm, DeepScmConfig};
-pub use diff_scm::{DiffScm, DiffScmConfig};
+pub use deep_scm::DeepScmConfig;
+pub use diff_scm::DiffScmConfig;
 pub use method::{Method, MethodConfig};
-pub use mixture::{Cfqp, DeepIte, PublishedCfqp};
-pub use synthetic_control::{SyntheticControl, SyntheticControlConfig};
+pub use synthetic_control::SyntheticControlConfig;
 
 use crate::ask::AskOptions;
 use crate::data::{Dataset, Units};
@@ -43,14 +42,14 @@ fn answer_in_batches(
     prepared: &Prepared,
     data: &Dataset,
     to: &Units,
-    threads: usize,
+    pool: &Pool,
     answer: impl Fn(&Batcher<'_>, &[usize], &[f32]) -> Result<Vec<f32>> + Sync,
 ) -> Result<Units> {
     let shapes = &prepared.shapes;
     shapes.check(data)?;
     let to = shapes.treatments(&prepared.scaler.t, to, data.len())?;
     let (batcher, rows): (_, Vec<usize>) = (prepared.batcher(data), (0..data.len()).collect());
-    let parts = Pool::new(threads)?.try_map(rows.chunks(batcher.at_once()).collect(), |rows| {
+    let parts = pool.try_map(rows.chunks(batcher.at_once()).collect(), |rows| {
         answer(&batcher, rows, &to[rows[0] * shapes.t..][..rows.len() * shapes.t])
     })?;
     Units::new("answer", shapes.y.clone(), parts.concat())
@@ -64,6 +63,15 @@ fn check_positive(settings: &[(&'static str, usize)]) -> Result<()> {
     }
 }
 
+/// The model behind the answers of a method, and how it is asked.
+#[derive(Clone, Copy, Debug)]
+pub struct MixtureView<'a> {
+    /// The model.
+    pub model: &'a Model,
+    /// The options of its questions.
+    pub options: AskOptions,
+}
+
 /// A fitted method.
 pub trait Counterfactual: Send + Sync {
     /// The outcome of each unit of `data` under the treatment `to`, in the units of the data.
@@ -74,11 +82,11 @@ pub trait Counterfactual: Send + Sync {
     /// The loss on held-out training units, on the method's own scale: it can choose between settings of one method, not
     /// between methods. For a mixture it is the squared error of standardised outcomes.
     fn validation_loss(&self) -> Option<f64> {
-        self.mixture().map(|(fitted, _)| fitted.report().val_mse)
+        self.mixture().map(|mixture| mixture.model.fit_report().val_mse)
     }
 
     /// The mixture of classes behind the answers and the options of its questions, if there is one.
-    fn mixture(&self) -> Option<(&Model, AskOptions)> {
+    fn mixture(&self) -> Option<MixtureView<'_>> {
         None
     }
 }

@@ -33,7 +33,7 @@ impl Default for SyntheticControlConfig {
 
 impl SyntheticControlConfig {
     /// Validates the settings.
-    pub fn check(&self) -> Result<()> {
+    pub fn validate(&self) -> Result<()> {
         if self.window.is_finite() && self.window > 0.0 {
             return Ok(());
         }
@@ -43,13 +43,13 @@ impl SyntheticControlConfig {
 }
 
 /// The training units; every query finds its own weights.
-#[derive(Clone, Debug)]
-pub struct SyntheticControl {
+#[derive(Debug)]
+pub(crate) struct SyntheticControl {
     data: Dataset,
     scaler: Scaler,
     shapes: Shapes,
     window: f32,
-    threads: usize,
+    pool: Pool,
 }
 
 impl SyntheticControl {
@@ -59,10 +59,10 @@ impl SyntheticControl {
         config: &SyntheticControlConfig,
         resources: &Resources,
     ) -> Result<Self> {
-        config.check()?;
+        config.validate()?;
         let (scaler, shapes) = (Scaler::fit(&data.all(), true), Shapes::from_data(data));
-        let (window, threads) = (config.window, resources.threads);
-        Ok(Self { data: data.clone(), scaler, shapes, window, threads })
+        let pool = Pool::new(resources.threads)?;
+        Ok(Self { data: data.clone(), scaler, shapes, window: config.window, pool })
     }
 
     fn batcher<'a>(&'a self, data: &'a Dataset) -> Batcher<'a> {
@@ -116,7 +116,8 @@ impl Counterfactual for SyntheticControl {
         let to = shapes.treatments(&self.scaler.t, to, data.len())?;
         let asked = self.batcher(data);
         let units = (0..data.len()).collect();
-        let answers = Pool::new(self.threads)?
+        let answers = self
+            .pool
             .try_map(units, |unit: usize| self.answer(&asked, unit, &to[unit * shapes.t..][..shapes.t]))?;
         Units::new("answer", shapes.y.clone(), answers.concat())
     }
@@ -155,6 +156,6 @@ mod tests {
     fn a_query_without_donors_names_the_unit_and_the_treatment() {
         let error = ask(0.5).unwrap_err();
         assert_eq!(error.to_string(), "unit 0: no training unit has a treatment within 0.1 of [0.5]");
-        assert!(SyntheticControlConfig { window: f32::NAN }.check().is_err());
+        assert!(SyntheticControlConfig { window: f32::NAN }.validate().is_err());
     }
 }

@@ -43,7 +43,7 @@ impl DeviceKind {
     ///
     /// # Errors
     /// [`Error::Config`] if this build does not support it.
-    pub fn check(self) -> Result<()> {
+    pub fn validate(self) -> Result<()> {
         self.open().map(drop)
     }
 

@@ -20,7 +20,7 @@ const MAX_SEARCH_RESIDUALS: usize = 1 << 24;
 const MIN_SEARCH_UNITS: usize = 2_000;
 
 /// Starts whose labels agree this well (adjusted Rand index) count as one.
-const SAME_START: f64 = 0.98;
+const MIN_DUPLICATE_AGREEMENT: f64 = 0.98;
 
 /// A fit's data and settings, and the training rows used to compare starts, base models and K.
 pub(crate) struct Search<'a> {
@@ -205,7 +205,7 @@ fn distinct_starts(
     })?;
     let mut distinct: Vec<(Start, Vec<usize>)> = Vec::new();
     for (start, labels) in starts {
-        if !distinct.iter().any(|(_, other)| adjusted_rand_index(&labels, other) > SAME_START) {
+        if !distinct.iter().any(|(_, other)| adjusted_rand_index(&labels, other) > MIN_DUPLICATE_AGREEMENT) {
             distinct.push((start, labels));
         }
     }

@@ -1,17 +1,15 @@
 //! The choice of the base model and of the number of classes, on held-out units.
 //!
 //! Held-out likelihood keeps rising slowly with K wherever units differ in ways other than classes. So every class after
-//! the first has a penalty, and K minimises
-//!
-//! ```text
-//! negative log-likelihood (full covariance) + (K - 1) * penalty
-//! ```
+//! the first has a penalty. The chosen K is the smallest that no larger K improves on by more than its penalty and two
+//! standard errors, in negative log-likelihood with a full covariance. Base models are compared, each with its chosen K,
+//! by negative log-likelihood with independent elements plus the penalties.
 
 use super::explore::{Attempt, Search, explore, train_single};
 use crate::Result;
 use crate::config::{Base, Classes};
 use crate::math::{mean, paired_difference};
-use crate::model::{Tried, residuals};
+use crate::model::{ClassScore, residuals};
 use crate::models::{BaseConfig, LinearConfig};
 use crate::train::Context;
 
@@ -41,7 +39,7 @@ impl Candidate {
 /// The chosen candidate, and the scores of all.
 pub(crate) struct Selection {
     pub chosen: Candidate,
-    pub tried: Vec<Tried>,
+    pub candidates: Vec<ClassScore>,
     pub one_class_suffices: bool,
 }
 
@@ -77,8 +75,8 @@ pub(crate) fn select(context: &Context<'_>) -> Result<Selection> {
 }
 
 /// Scores every number of classes up to the configured maximum.
-pub(crate) fn score_classes(context: &Context<'_>) -> Result<Vec<Tried>> {
-    Ok(choose(context, Range::All)?.tried)
+pub(crate) fn score_classes(context: &Context<'_>) -> Result<Vec<ClassScore>> {
+    Ok(choose(context, Range::All)?.candidates)
 }
 
 fn choose(context: &Context<'_>, range: Range) -> Result<Selection> {
@@ -101,10 +99,10 @@ fn choose(context: &Context<'_>, range: Range) -> Result<Selection> {
     let chosen = picks[best];
     let (one, top) = (&by_base[best][0], &by_base[best][chosen]);
     let one_class_suffices = top.classes == 1 || !improves(one, top, penalty);
-    let mut tried = Vec::new();
+    let mut scores = Vec::new();
     for (i, candidates) in by_base.iter().enumerate() {
-        tried.extend(candidates.iter().enumerate().map(|(j, candidate)| Tried {
-            base: candidate.base.name().to_owned(),
+        scores.extend(candidates.iter().enumerate().map(|(j, candidate)| ClassScore {
+            base: candidate.base.kind(),
             classes: candidate.classes,
             nll: candidate.attempts[0].nll(),
             full_nll: mean(candidate.full_nll()),
@@ -113,7 +111,11 @@ fn choose(context: &Context<'_>, range: Range) -> Result<Selection> {
             chosen: (i, j) == (best, chosen),
         }));
     }
-    Ok(Selection { chosen: by_base.swap_remove(best).swap_remove(chosen), tried, one_class_suffices })
+    Ok(Selection {
+        chosen: by_base.swap_remove(best).swap_remove(chosen),
+        candidates: scores,
+        one_class_suffices,
+    })
 }
 
 /// Candidates of one base model, from one class up.

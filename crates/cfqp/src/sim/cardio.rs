@@ -71,14 +71,14 @@ impl Cardio {
     }
 
     /// Validates the settings.
-    pub fn check(&self) -> Result<()> {
+    pub fn validate(&self) -> Result<()> {
         check_rho(self.rho)?;
         check_sigma(self.sigma())
     }
 
     /// Simulates `n` units. Unit `i` depends on the settings, `seed` and `i` only.
     pub fn simulate(&self, n: usize, seed: u64) -> Result<Simulated> {
-        self.check()?;
+        self.validate()?;
         simulate(n, &[2, SECONDS], &[2, SECONDS], |i| self.draw(&mut unit_stream(seed, "cardio", i)))
     }
 

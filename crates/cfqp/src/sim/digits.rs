@@ -65,7 +65,7 @@ impl Digits {
     }
 
     /// Validates the settings.
-    pub fn check(&self) -> Result<()> {
+    pub fn validate(&self) -> Result<()> {
         if !(0.0..=1.0).contains(&self.class_correlation) {
             let problem = format!("{} is not between 0 and 1", self.class_correlation);
             return Err(Error::config("class_correlation", problem, "give a number from 0 to 1"));
@@ -89,7 +89,7 @@ impl Digits {
     /// Simulates `n` units, at most as many as MNIST has images. Unit `i` depends on the settings, the source, `seed` and
     /// `i` only.
     pub fn simulate(&self, source: DigitSource<'_>, n: usize, seed: u64) -> Result<Simulated> {
-        self.check()?;
+        self.validate()?;
         let order = match source {
             DigitSource::Drawn => Vec::new(),
             DigitSource::Mnist(mnist) => image_order(mnist, n, seed)?,
@@ -265,11 +265,11 @@ mod tests {
     #[test]
     fn settings_without_effect_are_refused() {
         let blurred = Digits { noise: Noise::NonAdditive, sigma: Some(0.05), ..Default::default() };
-        assert!(blurred.check().unwrap_err().to_string().starts_with("sigma: "));
+        assert!(blurred.validate().unwrap_err().to_string().starts_with("sigma: "));
         let correlated = Digits { class_correlation: 1.5, ..Default::default() };
-        assert!(correlated.check().unwrap_err().to_string().starts_with("class_correlation: "));
+        assert!(correlated.validate().unwrap_err().to_string().starts_with("class_correlation: "));
         let one = Digits { class_correlation: 0.5, single_class: true, ..Default::default() };
-        assert!(one.check().is_err());
+        assert!(one.validate().is_err());
     }
 
     #[test]

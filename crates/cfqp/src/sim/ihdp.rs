@@ -44,14 +44,14 @@ impl Ihdp {
     }
 
     /// Validates the settings.
-    pub fn check(&self) -> Result<()> {
+    pub fn validate(&self) -> Result<()> {
         check_rho(self.rho)?;
         check_sigma(self.sigma())
     }
 
     /// Simulates `n` units. Unit `i` depends on the settings, `seed` and `i` only.
     pub fn simulate(&self, n: usize, seed: u64) -> Result<Simulated> {
-        self.check()?;
+        self.validate()?;
         let surface = ResponseSurface::fixed();
         simulate(n, &[COLUMNS], &[1], |i| self.draw(&surface, &mut unit_stream(seed, "ihdp", i)))
     }

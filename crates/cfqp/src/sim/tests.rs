@@ -173,7 +173,7 @@ fn rho_changes_only_the_outcome_under_the_new_treatment() {
         let seen = mean_square(&differences(&same.truth.y_new, &apart.truth.y_new));
         assert!((seen / (0.8 * sigma * sigma) - 1.0).abs() < 0.05, "{seen}");
     }
-    assert!(Oscillator { rho: Some(1.5), ..Default::default() }.check().is_err());
+    assert!(Oscillator { rho: Some(1.5), ..Default::default() }.validate().is_err());
     let blurred = Digits { noise: Noise::NonAdditive, rho: Some(0.5), ..Default::default() };
-    assert!(blurred.check().unwrap_err().to_string().starts_with("rho: "));
+    assert!(blurred.validate().unwrap_err().to_string().starts_with("rho: "));
 }

@@ -133,9 +133,10 @@ impl Journal {
         let values: Vec<u8> =
             job.nets.iter().flatten().flat_map(|w| &w.values).flat_map(|value| value.to_le_bytes()).collect();
         push_record(&mut record, &json(&JobHeader::new(name, job))?, &values);
-        let written = self.write(&record);
+        self.write(&record).map_err(Error::io(&self.path))?;
+        // a record that was not written completely is overwritten by the next
         self.end += record.len() as u64;
-        written.map_err(Error::io(&self.path))
+        Ok(())
     }
 
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<()> {

@@ -13,7 +13,7 @@ thread_local! {
 
 /// Whether a panic on this thread would be returned as an error by the library. A panic hook can use this to stay
 /// silent about such panics.
-pub fn panics_are_errors() -> bool {
+pub fn is_catching_panics() -> bool {
     CATCHING.get()
 }
 
@@ -38,12 +38,12 @@ mod tests {
 
     #[test]
     fn a_panic_becomes_an_error_and_is_announced_to_the_hook() {
-        assert!(!panics_are_errors());
-        let inside = catch_panics(|| Ok::<bool, std::fmt::Error>(panics_are_errors())).unwrap();
-        assert!(inside && !panics_are_errors());
+        assert!(!is_catching_panics());
+        let inside = catch_panics(|| Ok::<bool, std::fmt::Error>(is_catching_panics())).unwrap();
+        assert!(inside && !is_catching_panics());
         let error = catch_panics(|| Err::<(), _>(std::fmt::Error)).unwrap_err();
         assert!(error.is::<std::fmt::Error>());
         let caught = catch_panics(|| -> Result<(), std::fmt::Error> { panic!("damaged") }).unwrap_err();
-        assert!(caught.to_string().contains("panicked") && !panics_are_errors());
+        assert!(caught.to_string().contains("panicked") && !is_catching_panics());
     }
 }

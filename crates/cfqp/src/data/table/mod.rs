@@ -38,7 +38,7 @@ mod wide;
 mod write;
 
 pub use format::FileFormat;
-pub use guard::panics_are_errors;
+pub use guard::is_catching_panics;
 pub use ids::Ids;
 pub use layout::{Block, Feature, GridRange, Layout, SampleLayout, TableForm, TimeGrid, UnitShapes};
 pub use output::{OutputBatch, OutputColumn};

@@ -67,7 +67,7 @@ impl Table {
             let problem = format!("the columns {} are not described", list_names(&columns));
             return Err(at(Problem::new(problem, REQUIRED_FIELDS)));
         }
-        spec.check()?;
+        spec.validate()?;
         let resolved = ResolvedColumns::new(spec, &columns).map_err(at)?;
         let missing_words = MissingWords::new(&spec.missing);
         let scans = scan_columns(path, spec.delimiter, &resolved.with_roles(), &missing_words)?;

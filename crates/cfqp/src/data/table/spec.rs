@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 ///     y: vec!["outcome".into()],
 ///     ..TableSpec::default()
 /// };
-/// wide.check()?;
+/// wide.validate()?;
 ///
 /// let long = TableSpec {
 ///     id: Some("patient".into()),
@@ -29,7 +29,7 @@ use crate::error::{Error, Result};
 ///     treated_at: Some(TreatedAt::Number(20.0)),
 ///     ..TableSpec::default()
 /// };
-/// long.check()?;
+/// long.validate()?;
 /// # Ok::<(), cfqp::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -91,7 +91,7 @@ impl TableSpec {
     ///
     /// # Errors
     /// An [`Error::Config`] that names the missing or invalid field.
-    pub fn check(&self) -> Result<()> {
+    pub fn validate(&self) -> Result<()> {
         if self.t.is_empty() {
             return Err(missing("t", "the treatment"));
         }

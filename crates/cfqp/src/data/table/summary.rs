@@ -10,7 +10,7 @@ use super::scan::ColumnScan;
 use crate::data::{Dataset, MIN_UNITS, Units};
 
 /// A treatment with at most this number of distinct values gives a warning.
-const FEW_TREATMENTS: usize = 4;
+const MAX_DISCRETE_TREATMENTS: usize = 4;
 
 /// What was read from a table or an array file, and whether a model can be fitted on it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -178,7 +178,7 @@ impl TableSummary {
                 scan.name
             ));
         }
-        for t in self.treatments.iter().filter(|t| (2..=FEW_TREATMENTS).contains(&t.distinct)) {
+        for t in self.treatments.iter().filter(|t| (2..=MAX_DISCRETE_TREATMENTS).contains(&t.distinct)) {
             warnings.push(format!(
                 "the treatment `{}` has only {} distinct values: ask about those only",
                 t.name, t.distinct

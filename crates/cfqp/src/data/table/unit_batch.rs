@@ -15,6 +15,13 @@ pub struct UnitBatch {
     pub treated_at: Option<Vec<f64>>,
 }
 
+/// Units without ids: they are named by their position.
+impl From<Dataset> for UnitBatch {
+    fn from(data: Dataset) -> Self {
+        Self { ids: Ids::Rows((0..data.len()).collect()), data, treated_at: None }
+    }
+}
+
 impl UnitBatch {
     /// The units of all `batches`, one after the other.
     ///

@@ -1,7 +1,7 @@
 //! Methods that are a fitted mixture, each queried in its own way: the library's own, one class for all units (Deep-ITE)
 //! and the published CFQP algorithm.
 
-use super::Counterfactual;
+use super::{Counterfactual, MixtureView};
 use crate::Result;
 use crate::ask::{AnswerClass, AskOptions};
 use crate::config::{Classes, FitConfig, Recipe, Start};
@@ -12,7 +12,7 @@ use crate::runtime::{Monitor, Resources};
 
 /// The library's own model, with the assumed correlation of factual and counterfactual noise.
 #[derive(Clone, Debug)]
-pub struct Cfqp {
+pub(crate) struct Cfqp {
     fitted: Model,
     rho: f32,
 }
@@ -41,14 +41,14 @@ impl Counterfactual for Cfqp {
         Ok(self.fitted.outcomes(data, to, self.ask())?.point)
     }
 
-    fn mixture(&self) -> Option<(&Model, AskOptions)> {
-        Some((&self.fitted, self.ask()))
+    fn mixture(&self) -> Option<MixtureView<'_>> {
+        Some(MixtureView { model: &self.fitted, options: self.ask() })
     }
 }
 
 /// Deep-ITE: m(x, t') of one model for all units. The factual outcome is not used.
 #[derive(Clone, Debug)]
-pub struct DeepIte(Model);
+pub(crate) struct DeepIte(Model);
 
 impl DeepIte {
     /// Fits one class by the default recipe; one network unless `config` asks for more.
@@ -74,13 +74,13 @@ impl Counterfactual for DeepIte {
     }
 
     fn validation_loss(&self) -> Option<f64> {
-        Some(self.0.report().val_mse)
+        Some(self.0.fit_report().val_mse)
     }
 }
 
 /// The published CFQP algorithm: m_k(x, t') of the class k whose model predicts the factual outcome best.
 #[derive(Clone, Debug)]
-pub struct PublishedCfqp(Model);
+pub(crate) struct PublishedCfqp(Model);
 
 impl PublishedCfqp {
     /// Fits from the clusters of residuals that `start` finds; with U-Nets for series and images unless `config` names
@@ -102,7 +102,7 @@ impl Counterfactual for PublishedCfqp {
         self.0.answer_by_class(data, to, AnswerClass::MostProbable, 0.0)
     }
 
-    fn mixture(&self) -> Option<(&Model, AskOptions)> {
-        Some((&self.0, AskOptions { rho: 0.0, ..AskOptions::default() }))
+    fn mixture(&self) -> Option<MixtureView<'_>> {
+        Some(MixtureView { model: &self.0, options: AskOptions { rho: 0.0, ..AskOptions::default() } })
     }
 }
