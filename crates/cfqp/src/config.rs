@@ -181,6 +181,14 @@ impl Start {
 /// The settings of a fit. Equal settings and data give equal bits.
 ///
 /// Plain data: change fields of [`FitConfig::default`], then pass it to [`Fit`](crate::Fit), which validates it.
+///
+/// ```
+/// use cfqp::{Base, Classes, FitConfig};
+///
+/// let config = FitConfig { classes: Classes::Given(3), base: Base::Mlp, seed: 7, ..FitConfig::default() };
+/// config.validate()?;
+/// # Ok::<(), cfqp::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FitConfig {

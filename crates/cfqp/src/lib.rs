@@ -10,11 +10,11 @@
 //! use cfqp::{Base, Classes, Fit, FitConfig};
 //!
 //! # fn main() -> cfqp::Result<()> {
-//! let world = Oscillator::default().simulate(300, 1)?;
+//! let simulated = Oscillator::default().simulate(300, 1)?;
 //! let config = FitConfig { classes: Classes::Given(3), base: Base::Linear, ..FitConfig::default() };
-//! let model = Fit::new(config).run(&world.data)?;
+//! let model = Fit::new(config).run(&simulated.data)?;
 //!
-//! let answers = model.ask(&world.data).under(0.5).level(0.9).answers()?;
+//! let answers = model.ask(&simulated.data).under(0.5).level(0.9).answers()?;
 //! assert_eq!(answers.point.shape(), [2, 20]);
 //! assert!(answers.diagnoses.iter().filter(|unit| unit.ok()).count() > 250);
 //! # Ok(())
@@ -67,5 +67,5 @@ pub use data::{Dataset, Units};
 pub use error::{Error, Result};
 pub use fit::{Fit, Study};
 pub use model::{ClassScore, FitReport, Model, SplitSizes, StartReport, TrainingLength};
-pub use rng::{Rng, stream};
+pub(crate) use rng::{Rng, stream};
 pub use runtime::{DeviceKind, Monitor, Resources, Stage};

@@ -3,6 +3,7 @@
 use burn::tensor::{Device, Tensor};
 use rand::RngExt as _;
 
+use crate::Result;
 use crate::data::{Dataset, Scaler, Units};
 use crate::model::{Components, Mixture};
 use crate::models::{BaseConfig, Batcher, ClassInput, MlpConfig, Net, Shapes, TransformerConfig, UnetConfig};
@@ -12,9 +13,9 @@ use crate::nn::{
 };
 use crate::runtime::Pool;
 use crate::train::Trainer;
-use crate::{Result, Rng, stream};
 
 pub use crate::math::cluster::{Clusters, GaussianMixture, GaussianMixtureFit, KMeans, Rows};
+pub use crate::rng::{Rng, stream};
 
 /// A network and the shapes of its data.
 #[derive(Clone, Debug)]

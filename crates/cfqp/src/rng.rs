@@ -9,12 +9,6 @@ use rand::SeedableRng;
 pub type Rng = rand_chacha::ChaCha8Rng;
 
 /// The random stream `name` (any number of words) of `seed`.
-///
-/// ```
-/// use rand::Rng as _;
-/// let (mut a, mut b) = (cfqp::stream(7, &["class", "2"]), cfqp::stream(7, &["class", "2"]));
-/// assert_eq!(a.next_u64(), b.next_u64());
-/// ```
 pub fn stream(seed: u64, name: &[&str]) -> Rng {
     // every word ends in a byte that UTF-8 never contains
     let hash = fnv1a(name.iter().flat_map(|word| word.bytes().chain([0xff])));
@@ -32,7 +26,17 @@ pub(crate) fn fnv1a(bytes: impl IntoIterator<Item = u8>) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::fnv1a;
+    use rand::Rng as _;
+
+    use super::{fnv1a, stream};
+
+    #[test]
+    fn a_stream_depends_on_the_seed_and_its_name_alone() {
+        let first = |seed, name: &[&str]| stream(seed, name).next_u64();
+        assert_eq!(first(7, &["class", "2"]), first(7, &["class", "2"]));
+        assert_ne!(first(7, &["class", "2"]), first(8, &["class", "2"]));
+        assert_ne!(first(7, &["class", "2"]), first(7, &["class2"]), "words are kept apart");
+    }
 
     #[test]
     fn the_hash_agrees_with_published_values() {

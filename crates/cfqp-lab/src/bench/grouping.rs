@@ -1,7 +1,7 @@
 //! k-means and diagonal Gaussian mixtures on as many rows as there are residuals of digits.
 
+use cfqp::measure::stream;
 use cfqp::measure::{GaussianMixture, KMeans, Rows};
-use cfqp::stream;
 use rand::RngExt as _;
 
 use super::{Bench, Row, Topic, seconds};

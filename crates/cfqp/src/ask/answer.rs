@@ -5,6 +5,19 @@ use serde::Serialize;
 use crate::data::Units;
 
 /// The answers for n units.
+///
+/// ```
+/// # use cfqp::{Base, Classes, Fit, FitConfig, sim::Oscillator};
+/// # let simulated = Oscillator::default().simulate(200, 1)?;
+/// # let config = FitConfig { classes: Classes::Given(3), base: Base::Linear, ..FitConfig::default() };
+/// # let model = Fit::new(config).run(&simulated.data)?;
+/// let answers = model.ask(&simulated.data).under(0.6).answers()?;
+/// for (unit, diagnosis) in answers.diagnoses.iter().enumerate().filter(|(_, diagnosis)| diagnosis.ok()).take(3) {
+///     let (point, lower, upper) = (answers.point.row(unit), answers.lower.row(unit), answers.upper.row(unit));
+///     println!("unit {unit}, class {}: {} [{}, {}]", diagnosis.class, point[0], lower[0], upper[0]);
+/// }
+/// # Ok::<(), cfqp::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answers {
     /// The point answer: an outcome, or a difference of two.

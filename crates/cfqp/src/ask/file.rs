@@ -21,14 +21,29 @@ const CURVE_BATCH: usize = 4096;
 impl Model {
     /// Asks about all units of a file, which may be larger than memory.
     ///
-    /// ```no_run
-    /// # fn main() -> cfqp::Result<()> {
-    /// # let model = cfqp::Model::load("model.cfqp".as_ref(), &cfqp::Resources::default())?;
-    /// let patients = "patients.csv".as_ref();
-    /// model.ask_file(patients).under(0.8).level(0.9).write("answers.parquet".as_ref())?;
-    /// model.ask_file(patients).effect(0.5, 0.8).write("effects.csv".as_ref())?;
-    /// # Ok(())
-    /// # }
+    /// ```
+    /// # use std::fmt::Write as _;
+    /// use cfqp::{Base, Classes, Fit, FitConfig, Table, TableSpec};
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let patients = folder.path().join("patients.csv");
+    /// # let (answers, effects) = (folder.path().join("answers.parquet"), folder.path().join("effects.csv"));
+    /// # let mut text = String::from("age,dose,outcome\n");
+    /// # (0..40).for_each(|i| writeln!(text, "{},{},{}", 20 + i, i % 7, i % 3).unwrap());
+    /// # std::fs::write(&patients, text)?;
+    /// let spec = TableSpec {
+    ///     x: vec!["age".into()],
+    ///     t: vec!["dose".into()],
+    ///     y: vec!["outcome".into()],
+    ///     ..TableSpec::default()
+    /// };
+    /// let config = FitConfig { classes: Classes::Given(1), base: Base::Linear, ..FitConfig::default() };
+    /// let model = Fit::new(config).run(&Table::read(&patients, &spec)?)?;
+    ///
+    /// let read = model.ask_file(&patients).under(3.0).level(0.9).write(&answers)?;
+    /// model.ask_file(&patients).effect(2.0, 5.0).write(&effects)?;
+    /// assert_eq!(read.units, 40);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn ask_file<'a>(&'a self, path: &'a Path) -> AskFile<'a> {
         AskFile { model: self, path }

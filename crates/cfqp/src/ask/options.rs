@@ -29,6 +29,14 @@ macro_rules! option_setters {
 pub(super) use option_setters;
 
 /// The noise that both worlds share, and the level of intervals.
+///
+/// ```
+/// use cfqp::AskOptions;
+///
+/// let fresh_noise = AskOptions { rho: 0.0, ..AskOptions::default() };
+/// assert!(fresh_noise.validate().is_ok());
+/// assert!(AskOptions { level: 90.0, ..fresh_noise }.validate().is_err(), "a level is a share");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AskOptions {

@@ -80,13 +80,13 @@ impl Model {
     /// use cfqp::{Base, Classes, Fit, FitConfig};
     ///
     /// # fn main() -> cfqp::Result<()> {
-    /// let world = Oscillator::default().simulate(200, 1)?;
+    /// let simulated = Oscillator::default().simulate(200, 1)?;
     /// let config = FitConfig { classes: Classes::Given(3), base: Base::Linear, ..FitConfig::default() };
-    /// let model = Fit::new(config).run(&world.data)?;
+    /// let model = Fit::new(config).run(&simulated.data)?;
     ///
-    /// let outcomes = model.ask(&world.data).under(0.5).level(0.8).answers()?;
-    /// let effects = model.ask(&world.data).effect(0.3, 0.7).answers()?;
-    /// let fresh_noise = model.ask(&world.data).under(0.5).rho(0.0).answers()?;
+    /// let outcomes = model.ask(&simulated.data).under(0.5).level(0.8).answers()?;
+    /// let effects = model.ask(&simulated.data).effect(0.3, 0.7).answers()?;
+    /// let fresh_noise = model.ask(&simulated.data).under(0.5).rho(0.0).answers()?;
     /// assert_eq!(outcomes.point.len(), 200);
     /// assert_ne!(outcomes.point, fresh_noise.point);
     /// # Ok(())

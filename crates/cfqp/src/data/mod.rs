@@ -20,7 +20,7 @@ pub use files::{
     IdxArray, Mnist, MnistSplit, NpzArray, NpzValues, read_array, read_idx, write_atomically, write_npz,
 };
 pub(crate) use files::{read_container, write_container};
-pub use named_array::NamedArray;
+pub(crate) use named_array::NamedArray;
 pub use scaler::{ChannelScaler, Scaler};
 pub use unit_data::UnitData;
 pub use units::Units;

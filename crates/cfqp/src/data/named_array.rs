@@ -2,7 +2,7 @@
 
 /// An array of any shape with a name.
 #[derive(Clone, Debug, PartialEq)]
-pub struct NamedArray {
+pub(crate) struct NamedArray {
     /// The name, such as `layers.0.weight`.
     pub name: String,
     /// The shape.

@@ -99,6 +99,23 @@ pub struct Evaluation {
 }
 
 /// Asks `fitted` about `data` under the treatments of `truth`, and scores the answers.
+///
+/// ```
+/// use cfqp::eval::{Reference, evaluate};
+/// # use cfqp::{AskOptions, Base, Classes, Fit, FitConfig, sim::Oscillator};
+/// # let simulated = Oscillator::default().simulate(200, 1)?;
+/// # let config = FitConfig { classes: Classes::Given(3), base: Base::Linear, ..FitConfig::default() };
+/// # let model = Fit::new(config).run(&simulated.data)?;
+///
+/// let test = Oscillator::default().simulate(100, 1000)?;
+/// let truth = Reference::from(test.truth);
+/// let scores = evaluate(&model, &test.data, &truth, AskOptions::default())?;
+/// assert!(scores.cf_mse < 0.01 && scores.coverage > 0.8);
+/// # Ok::<(), cfqp::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Data`] if the truth does not belong to the units.
 pub fn evaluate(
     fitted: &Model,
     data: &Dataset,

@@ -26,9 +26,9 @@ use crate::search::score_classes;
 /// use cfqp::{Base, Classes, Fit, FitConfig};
 ///
 /// # fn main() -> cfqp::Result<()> {
-/// let world = Oscillator::default().simulate(200, 1)?;
+/// let simulated = Oscillator::default().simulate(200, 1)?;
 /// let config = FitConfig { classes: Classes::Given(3), base: Base::Linear, ..FitConfig::default() };
-/// let model = Fit::new(config).run(&world.data)?;
+/// let model = Fit::new(config).run(&simulated.data)?;
 /// assert_eq!(model.classes(), 3);
 /// # Ok(())
 /// # }

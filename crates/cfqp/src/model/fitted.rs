@@ -21,17 +21,17 @@ use crate::{Error, Result};
 /// use cfqp::{Base, Classes, Fit, FitConfig, Model, Resources};
 ///
 /// # fn main() -> cfqp::Result<()> {
-/// let world = Oscillator::default().simulate(200, 1)?;
+/// let simulated = Oscillator::default().simulate(200, 1)?;
 /// let config = FitConfig { classes: Classes::Given(3), base: Base::Linear, ..FitConfig::default() };
-/// let model = Fit::new(config).run(&world.data)?;
+/// let model = Fit::new(config).run(&simulated.data)?;
 ///
 /// let folder = tempfile::tempdir().unwrap();
 /// let path = folder.path().join("model.cfqp");
 /// model.save(&path)?;
 /// let again = Model::load(&path, &Resources::default())?;
 /// assert_eq!(
-///     again.ask(&world.data).under(0.5).answers()?.point,
-///     model.ask(&world.data).under(0.5).answers()?.point,
+///     again.ask(&simulated.data).under(0.5).answers()?.point,
+///     model.ask(&simulated.data).under(0.5).answers()?.point,
 /// );
 /// # Ok(())
 /// # }
