@@ -7,7 +7,7 @@
 
 use crate::Result;
 use crate::config::Sharing;
-use crate::math::{mean, paired_difference};
+use crate::math::{argmin, mean, paired_difference};
 use crate::model::{Components, TrainingLength};
 use crate::models::{BaseConfig, ClassInput};
 use crate::nn::release_buffers;
@@ -295,9 +295,7 @@ struct Trial {
 
 /// The first of `candidates` (errors per unit) whose mean is within one standard error of the best.
 fn first_within_one_error(candidates: &[&[f64]]) -> usize {
-    let best = (0..candidates.len())
-        .min_by(|&a, &b| mean(candidates[a]).total_cmp(&mean(candidates[b])))
-        .expect("there are candidates");
+    let best = argmin(candidates.iter().map(|errors| mean(errors))).expect("there are candidates");
     let close = |errors: &&[f64]| {
         let difference = paired_difference(errors, candidates[best]);
         difference.mean <= difference.standard_error

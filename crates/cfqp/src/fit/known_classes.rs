@@ -6,6 +6,7 @@ use super::finish::finish;
 use super::setup::with_context;
 use crate::config::Sharing;
 use crate::data::Dataset;
+use crate::math::argmin;
 use crate::model::Model;
 use crate::models::{BaseConfig, ClassInput};
 use crate::runtime::Stage;
@@ -49,6 +50,6 @@ fn choose_base(context: &Context<'_>, labels: &[usize], classes: usize) -> Resul
         let trained = train(net, &Task { class, ..context.task() }, &schedule, &mut rng, context.monitor)?;
         Ok(trained.loss)
     })?;
-    let best = (0..losses.len()).min_by(|&a, &b| losses[a].total_cmp(&losses[b])).unwrap_or(0);
+    let best = argmin(losses).unwrap_or(0);
     Ok(models.swap_remove(best))
 }

@@ -5,6 +5,18 @@ pub(crate) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
+/// The position of the smallest value; the first of several, `None` for no values.
+pub(crate) fn argmin(values: impl IntoIterator<Item = f64>) -> Option<usize> {
+    let smallest = values.into_iter().enumerate().min_by(|a, b| a.1.total_cmp(&b.1));
+    smallest.map(|(i, _)| i)
+}
+
+/// log sum_k exp(-nll_k)
+pub(crate) fn log_sum_exp(nll: &[f64]) -> f64 {
+    let top = nll.iter().copied().fold(f64::INFINITY, f64::min);
+    nll.iter().map(|nll| (top - nll).exp()).sum::<f64>().ln() - top
+}
+
 /// The mean of the values that are not NaN, which stands for a missing value; 0 where all are missing.
 pub(crate) fn mean_observed(values: impl Iterator<Item = f32>) -> f64 {
     let observed = values.filter(|value| !value.is_nan());
@@ -43,6 +55,16 @@ pub(crate) fn paired_difference(a: &[f64], b: &[f64]) -> MeanEstimate {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_first_of_equal_values_is_the_smallest() {
+        assert_eq!((argmin([3.0, 1.0, 1.0]), argmin([])), (Some(1), None));
+    }
+
+    #[test]
+    fn sums_of_exponentials_do_not_underflow() {
+        assert!((log_sum_exp(&[1e4, 1e4]) - (2.0_f64.ln() - 1e4)).abs() < 1e-9);
+    }
 
     #[test]
     fn means_of_nothing_are_zero() {

@@ -3,7 +3,8 @@
 use burn::tensor::Device;
 
 use super::Calibration;
-use super::mixture::{Mixture, gaussian_nll, log_sum_exp, member_covariance, member_moments};
+use super::mixture::{Mixture, gaussian_nll, member_covariance, member_moments};
+use crate::math::log_sum_exp;
 use crate::models::Batcher;
 
 /// Where scales differ between two treatments, part of the noise may grow with the scale and part may not: transferring

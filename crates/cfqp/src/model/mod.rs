@@ -18,7 +18,7 @@ pub(crate) use calibration::{Calibration, CalibrationElement, CalibrationUnit, M
 pub(crate) use components::{Components, residuals};
 pub use fitted::Model;
 pub(crate) use header::{Header, MixtureHeader};
-pub(crate) use mixture::{Joint, Mixture, class_residuals, log_sum_exp};
+pub(crate) use mixture::{Joint, Mixture, class_residuals};
 pub(crate) use prior::Prior;
 pub use report::{ClassScore, FitReport, SplitSizes, StartReport, TrainingLength};
 pub(crate) use scales::{Residuals, Scales};

@@ -10,7 +10,7 @@
 //! point of the affine hull of S, and points whose weight would turn negative on the way leave S. |z| decreases in
 //! every round, so no S occurs twice and the method ends, exact up to rounding.
 
-use crate::math::{GrowingCholesky, dot};
+use crate::math::{GrowingCholesky, argmin, dot};
 
 /// More rounds than any problem needs.
 const MAX_ROUNDS: usize = 10_000;
@@ -38,7 +38,7 @@ pub(crate) struct HullWeights {
 pub(crate) fn nearest_in_hull(points: &[f64], d: usize) -> HullWeights {
     let point = |i: usize| &points[i * d..(i + 1) * d];
     let squares: Vec<f64> = points.chunks_exact(d).map(|p| dot(p, p)).collect();
-    let first = argmin(&squares);
+    let first = argmin(squares.iter().copied()).expect("there is a point");
     let tolerance = GAP_TOLERANCE * squares.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
     let mut set = ActiveSet { members: vec![first], weights: vec![1.0], factor: GrowingCholesky::default() };
     set.refactor(points, d);
@@ -60,7 +60,7 @@ pub(crate) fn nearest_in_hull(points: &[f64], d: usize) -> HullWeights {
 /// The point with the smallest <p_i, z>, and the duality gap.
 fn most_violating(points: &[f64], d: usize, z: &[f64]) -> (usize, f64) {
     let along: Vec<f64> = points.chunks_exact(d).map(|p| dot(p, z)).collect();
-    let next = argmin(&along);
+    let next = argmin(along.iter().copied()).expect("there is a point");
     (next, dot(z, z) - along[next])
 }
 
@@ -148,10 +148,6 @@ impl ActiveSet {
         }
         z
     }
-}
-
-fn argmin(values: &[f64]) -> usize {
-    (0..values.len()).min_by(|&a, &b| values[a].total_cmp(&values[b])).expect("there is a point")
 }
 
 #[cfg(test)]

@@ -12,8 +12,8 @@
 
 use burn::tensor::Device;
 
-use crate::math::{NotPositiveDefinite, cholesky, ln_gamma, solve_lower};
-use crate::model::{Components, log_sum_exp};
+use crate::math::{NotPositiveDefinite, cholesky, ln_gamma, log_sum_exp, solve_lower};
+use crate::model::Components;
 use crate::models::Batcher;
 
 /// Larger outcomes have a scatter matrix too large to estimate.

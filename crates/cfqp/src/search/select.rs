@@ -8,7 +8,7 @@
 use super::explore::{Attempt, Search, explore, train_single};
 use crate::Result;
 use crate::config::{Base, Classes};
-use crate::math::{mean, paired_difference};
+use crate::math::{argmin, mean, paired_difference};
 use crate::model::{ClassScore, residuals};
 use crate::models::{BaseConfig, LinearConfig};
 use crate::train::Context;
@@ -94,8 +94,7 @@ fn choose(context: &Context<'_>, range: Range) -> Result<Selection> {
         let candidate = &by_base[i][picks[i]];
         candidate.attempts[0].nll() + penalty * (candidate.classes - 1) as f64
     };
-    let best =
-        (0..by_base.len()).min_by(|&a, &b| score(a).total_cmp(&score(b))).expect("there are base models");
+    let best = argmin((0..by_base.len()).map(score)).expect("there are base models");
     let chosen = picks[best];
     let (one, top) = (&by_base[best][0], &by_base[best][chosen]);
     let one_class_suffices = top.classes == 1 || !improves(one, top, penalty);
