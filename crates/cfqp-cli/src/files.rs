@@ -57,14 +57,9 @@ pub fn check_table(path: &Path) -> Result<()> {
 
 /// Writes a text file atomically.
 pub fn write_text(path: &Path, text: &str) -> Result<()> {
-    write_bytes(path, text.as_bytes())
-}
-
-/// Writes a file atomically.
-pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<()> {
     cfqp::data::write_atomically(path, |file| {
         let io = |source| cfqp::Error::Io { path: path.to_owned(), source };
-        std::io::Write::write_all(file, bytes).map_err(io)
+        std::io::Write::write_all(file, text.as_bytes()).map_err(io)
     })?;
     Ok(())
 }

@@ -1,10 +1,7 @@
 //! PNG images.
 
 /// Encodes red, green and blue of every pixel, row by row, as a PNG file.
-///
-/// # Panics
-/// If there are not three bytes per pixel.
-pub fn png(width: u32, height: u32, rgb: &[u8]) -> Vec<u8> {
+fn png(width: u32, height: u32, rgb: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, width, height);
     encoder.set_color(png::ColorType::Rgb);
@@ -13,7 +10,10 @@ pub fn png(width: u32, height: u32, rgb: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Encodes red, green and blue of every pixel, row by row, as a data URI.
+/// Encodes red, green and blue of every pixel, row by row, as a data URI of a PNG file.
+///
+/// # Panics
+/// If there are not three bytes per pixel.
 pub fn data_uri(width: usize, height: usize, rgb: &[u8]) -> String {
     format!("data:image/png;base64,{}", base64(&png(width as u32, height as u32, rgb)))
 }

@@ -2,7 +2,6 @@
 
 mod bench;
 mod reproduce;
-mod text;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

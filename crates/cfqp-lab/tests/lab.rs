@@ -30,10 +30,11 @@ fn a_repeated_experiment_reuses_its_finished_runs() {
     let first = succeed(folder, line);
     assert!(first.contains("counterfactual mean squared error") && first.contains("deep-scm"), "{first}");
     let at = |name: &str| std::fs::read(folder.join("r/noise").join(name)).unwrap();
+    let figure = text(&at("oscillator-additive.svg"));
     assert!(
-        at("oscillator-additive.png").starts_with(b"\x89PNG")
-            && at("oscillator-additive.svg").starts_with(b"<svg")
+        figure.starts_with("<svg") && figure.contains(">deep-scm</text>") && figure.contains(">0.05</text>")
     );
+    assert_eq!(figure.matches("<path class=\"line ").count(), 2 * 8, "every line is connected to its name");
     let results: Value = serde_json::from_slice(&at("results.json")).unwrap();
     assert_eq!(results["outcomes"].as_array().unwrap().len(), 3 * 8);
     let (table, tex) = (at("table.md"), at("table.tex"));
@@ -51,10 +52,20 @@ fn figures_of_units_are_drawn_for_series_and_images() {
     let first = succeed(folder, line);
     let at = |name: &str| std::fs::read(folder.join("r/table1").join(name)).unwrap();
     for data in ["oscillator-additive", "oscillator-non-additive", "digits-additive", "digits-non-additive"] {
-        assert!(at(&format!("{data}-units.png")).starts_with(b"\x89PNG"), "{data}");
         assert!(at(&format!("{data}-units.svg")).starts_with(b"<svg"), "{data}");
     }
-    let (series, images) = (at("oscillator-additive-units.svg"), at("digits-additive-units.png"));
+    let (series, images) = (at("oscillator-additive-units.svg"), at("digits-additive-units.svg"));
+    let count = |figure: &[u8], mark: &str| text(figure).matches(mark).count();
+    assert_eq!(
+        count(&series, "class=\"line wide k0\""),
+        3 * 3 + 1,
+        "a panel per class and treatment, and the legend"
+    );
+    assert_eq!(
+        count(&images, "href=\"data:image/png;base64,iVBORw0KGgo"),
+        3 * 2 * 5,
+        "rows, units, treatments"
+    );
     let results: Value = serde_json::from_slice(&at("results.json")).unwrap();
     assert_eq!(results["outcomes"].as_array().unwrap().len(), 4 * 2);
     assert!(
@@ -62,7 +73,7 @@ fn figures_of_units_are_drawn_for_series_and_images() {
         "answers for figures are not part of the results"
     );
     assert_eq!(succeed(folder, line), first, "finished runs are not run again");
-    assert_eq!((at("oscillator-additive-units.svg"), at("digits-additive-units.png")), (series, images));
+    assert_eq!((at("oscillator-additive-units.svg"), at("digits-additive-units.svg")), (series, images));
 }
 
 #[test]

@@ -5,6 +5,7 @@
 
 mod class_scores;
 mod counterfactuals;
+mod line_names;
 mod scale;
 mod standalone;
 
@@ -14,7 +15,8 @@ use maud::{Markup, PreEscaped, Render, html};
 
 pub use class_scores::{base_models, chart_class_scores, draw_class_scores};
 pub use counterfactuals::{Example, draw_counterfactuals};
-pub use scale::{Scale, padded_range};
+pub use line_names::LineName;
+pub use scale::{Scale, padded_log_range, padded_range};
 pub use standalone::standalone;
 
 use crate::format::truncate;
@@ -126,6 +128,16 @@ impl Chart {
         Self { x, y, frame, height: frame.bottom + BOTTOM, marks: String::new(), tooltips: String::new() }
     }
 
+    /// The same chart with a logarithmic x axis; to be called before anything is drawn.
+    pub fn with_log_x(self) -> Self {
+        Self { x: self.x.into_log(), ..self }
+    }
+
+    /// The same chart with a logarithmic y axis; to be called before anything is drawn.
+    pub fn with_log_y(self) -> Self {
+        Self { y: self.y.into_log(), ..self }
+    }
+
     fn push(&mut self, element: &Markup) {
         self.marks.push_str(&element.0);
     }
@@ -142,11 +154,16 @@ impl Chart {
 
     /// Draws the x axis with about `count` ticks at round values.
     pub fn draw_x_axis(&mut self, count: f64) {
+        self.draw_x_ticks(&self.x.ticks(count));
+    }
+
+    /// Draws the x axis with ticks at these values.
+    pub fn draw_x_ticks(&mut self, ticks: &[(f64, String)]) {
         let Frame { left, right, bottom, .. } = self.frame;
-        for (value, text) in self.x.ticks(count) {
-            let x = self.x.at(value);
+        for (value, text) in ticks {
+            let x = self.x.at(*value);
             self.path("grid", &format!("M{x:.1} {bottom:.1}v4"));
-            self.text("", x, bottom + 18.0, Anchor::Middle, &text);
+            self.text("", x, bottom + 18.0, Anchor::Middle, text);
         }
         self.path("axis", &format!("M{left:.1} {bottom:.1}H{right:.1}"));
     }

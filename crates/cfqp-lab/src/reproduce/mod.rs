@@ -36,8 +36,8 @@ Examples:
   cfqp-lab reproduce all --scale paper --mnist ~/mnist --out paper      days
 
 For every experiment, DIR receives results.json (every run with its settings and seed), table.md,
-table.tex and figures as SVG and PNG. Finished runs are kept in DIR/runs: the same command continues
-where it stopped.
+table.tex and figures as SVG. Finished runs are kept in DIR/runs: the same command continues where it
+stopped.
 Without --mnist, synthetic digits are drawn. With it, methods are trained on the training images of
 MNIST and evaluated on its test images.";
 

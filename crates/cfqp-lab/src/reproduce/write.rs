@@ -3,13 +3,14 @@
 use std::path::Path;
 
 use cfqp_cli::error::{Failure, Result};
-use cfqp_cli::files::{write_bytes, write_text};
+use cfqp_cli::files::write_text;
 use cfqp_cli::output::to_pretty_json;
 
+use super::figures::SweepFigure;
 use super::plan::{Experiment, swept_name};
 use super::scenario::Scenario;
 use super::tables::{self, Grid};
-use super::{Outcome, Results, class_search, figures};
+use super::{Outcome, Results, class_search};
 
 /// Writes everything to the experiment's folder in `out` and returns the tables as text.
 pub(super) fn write(results: &Results, out: &Path) -> Result<String> {
@@ -37,9 +38,8 @@ fn draw_charts(results: &Results, folder: &Path) -> Result<()> {
         let outcomes: Vec<Outcome> =
             results.outcomes.iter().filter(|outcome| outcome.data == name).cloned().collect();
         let search = results.class_searches.iter().find(|search| search.data == name);
-        if let Some(chart) = figures::error_chart(&name, swept, &outcomes, search) {
-            let (svg, png) = (figures::svg(&chart), figures::png(&chart));
-            write_figure(folder, &name, &svg.map_err(defect)?, &png.map_err(defect)?)?;
+        if let Some(figure) = SweepFigure::new(&name, swept, &outcomes, search) {
+            write_figure(folder, &name, &figure.draw())?;
         }
     }
     Ok(())
@@ -47,18 +47,12 @@ fn draw_charts(results: &Results, folder: &Path) -> Result<()> {
 
 fn draw_galleries(results: &Results, folder: &Path) -> Result<()> {
     for gallery in &results.galleries {
-        let (svg, png) = gallery.draw().map_err(defect)?;
-        write_figure(folder, &format!("{}, units", gallery.scenario.name()), &svg, &png)?;
+        write_figure(folder, &format!("{}, units", gallery.scenario.name()), &gallery.draw())?;
     }
     Ok(())
 }
 
-fn write_figure(folder: &Path, name: &str, svg: &str, png: &[u8]) -> Result<()> {
+fn write_figure(folder: &Path, name: &str, svg: &str) -> Result<()> {
     let file = name.replace(", ", "-").replace(' ', "-");
-    write_text(&folder.join(format!("{file}.svg")), svg)?;
-    write_bytes(&folder.join(format!("{file}.png")), png)
-}
-
-fn defect(error: Box<dyn std::error::Error>) -> Failure {
-    Failure::defect(&error)
+    write_text(&folder.join(format!("{file}.svg")), svg)
 }
