@@ -62,10 +62,10 @@ pub(crate) fn candidates_table(tried: &[Tried]) -> String {
     let mut rows = vec![head.map(String::from).to_vec()];
     rows.extend(tried.iter().map(|tried| {
         let mark = if tried.chosen { "<- chosen" } else { "" };
-        let [nll, evidence, score] =
+        let [nll, full_nll, score] =
             [tried.nll, tried.full_nll, tried.penalized()].map(|value| format!("{value:.2}"));
         let (base, classes) = (tried.base.clone(), tried.classes.to_string());
-        vec![base, classes, nll, evidence, score, format_short(tried.mse), mark.to_owned()]
+        vec![base, classes, nll, full_nll, score, format_short(tried.mse), mark.to_owned()]
     }));
     align_rows(&rows)
 }
