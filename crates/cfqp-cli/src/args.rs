@@ -18,7 +18,7 @@ Examples:
 
 Exit codes: 0 success, 1 a check failed, 2 error, 130 interrupted.";
 
-/// Counterfactual queries under hidden response classes: a unit with covariates x got treatment t and showed outcome
+/// Counterfactual queries under hidden response classes: a unit with covariates x received treatment t and showed outcome
 /// y; what would its outcome have been under another treatment?
 #[derive(Debug, Parser)]
 #[command(name = "cfqp", version, after_help = EXAMPLES, max_term_width = 100, arg_required_else_help = true)]

@@ -1,11 +1,14 @@
 //! The columns of a table as command-line flags.
 
+use std::path::Path;
+
 use clap::Args;
 
 use cfqp::TableSpec;
 use cfqp::data::table::TreatedAt;
 
 use crate::args::parse_count;
+use crate::format::shell_quote;
 
 /// The largest side of a shape.
 const MAX_SIDE: usize = 1 << 24;
@@ -37,7 +40,7 @@ pub(crate) struct TableArgs {
     /// Long table: the time of the treatment, a number or a column; samples up to it are x, later ones y
     #[arg(long, value_name = "TIME|COL", allow_hyphen_values = true)]
     treated_at: Option<String>,
-    /// Long table: time step of the grid that samples are placed on [default: the most common step]
+    /// Long table: time step of the grid that samples are placed on [default: the median time between samples]
     #[arg(long, value_name = "TIME")]
     step: Option<f64>,
     /// Long table: how long before the treatment x starts [default: at the first sample]
@@ -98,36 +101,37 @@ impl TableArgs {
 }
 
 /// The flags that describe a table as `spec` does, for commands that the user can copy.
-pub(crate) fn table_flags(spec: &TableSpec) -> String {
-    let mut flags: Vec<String> = Vec::new();
-    let mut add = |name: &str, value: String| {
-        if !value.is_empty() {
-            let plain = value.chars().all(|c| c.is_alphanumeric() || "._,-".contains(c));
-            let value = if plain { value } else { format!("'{}'", value.replace('\'', r"'\''")) };
-            flags.push(format!("--{name} {value}"));
-        }
-    };
+pub(crate) fn table_flags(spec: &TableSpec) -> Vec<String> {
     let sides = |shape: &[usize]| shape.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
     let number = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
-    add("id", spec.id.clone().unwrap_or_default());
-    add("time", spec.time.clone().unwrap_or_default());
-    add("series", spec.series.join(","));
-    add("x", spec.x.join(","));
-    add("t", spec.t.join(","));
-    add("y", spec.y.join(","));
     let treated_at = match &spec.treated_at {
         None => String::new(),
         Some(TreatedAt::Number(number)) => number.to_string(),
         Some(TreatedAt::Column(name)) => name.clone(),
     };
-    add("treated-at", treated_at);
-    add("step", number(spec.step));
-    add("before", number(spec.before));
-    add("after", number(spec.after));
-    add("categorical", spec.categorical.join(","));
-    add("missing", spec.missing.join(","));
-    add("x-shape", sides(&spec.x_shape));
-    add("y-shape", sides(&spec.y_shape));
-    add("delimiter", spec.delimiter.map_or(String::new(), |c| c.to_string()));
-    flags.join(" ")
+    let flags = [
+        ("id", spec.id.clone().unwrap_or_default()),
+        ("time", spec.time.clone().unwrap_or_default()),
+        ("series", spec.series.join(",")),
+        ("x", spec.x.join(",")),
+        ("t", spec.t.join(",")),
+        ("y", spec.y.join(",")),
+        ("treated-at", treated_at),
+        ("step", number(spec.step)),
+        ("before", number(spec.before)),
+        ("after", number(spec.after)),
+        ("categorical", spec.categorical.join(",")),
+        ("missing", spec.missing.join(",")),
+        ("x-shape", sides(&spec.x_shape)),
+        ("y-shape", sides(&spec.y_shape)),
+        ("delimiter", spec.delimiter.map_or(String::new(), |c| c.to_string())),
+    ];
+    flags.into_iter().filter(|(_, value)| !value.is_empty()).map(|(name, value)| flag(name, &value)).collect()
+}
+
+/// A flag with its value, quoted for a shell if necessary.
+pub(crate) fn flag(name: &str, value: &str) -> String {
+    // a separate value that starts with a hyphen would be taken for a flag
+    let separator = if value.starts_with('-') { '=' } else { ' ' };
+    format!("--{name}{separator}{}", shell_quote(Path::new(value)))
 }

@@ -51,7 +51,7 @@ impl ComparisonTable {
             let failed =
                 if summary.failed > 0 { format!(" ({} failed)", summary.failed) } else { String::new() };
             let mut row = vec![format!("{}{failed}", summary.method.name())];
-            row.extend(columns.iter().map(|(name, _, write)| format_spread(find(summary, name), *write)));
+            row.extend(columns.iter().map(|(name, _, write)| format_statistics(find(summary, name), *write)));
             rows.push(row);
         }
         Self { rows }
@@ -94,11 +94,11 @@ fn find(summary: &Summary, name: &str) -> Option<RunStatistics> {
 }
 
 /// Mean ± standard deviation; a dash if there is no value.
-pub fn format_spread(spread: Option<RunStatistics>, write: fn(f64) -> String) -> String {
-    match spread {
+pub fn format_statistics(statistics: Option<RunStatistics>, write: fn(f64) -> String) -> String {
+    match statistics {
         None => "–".to_owned(),
-        Some(spread) if spread.runs == 1 => write(spread.mean),
-        Some(spread) => format!("{} ± {}", write(spread.mean), write(spread.deviation)),
+        Some(RunStatistics { runs: 1, mean, .. }) => write(mean),
+        Some(RunStatistics { mean, deviation, .. }) => format!("{} ± {}", write(mean), write(deviation)),
     }
 }
 

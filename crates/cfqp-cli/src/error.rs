@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::settings::{name_flags, setting_name};
+use crate::settings::{name_flag_of_problem, name_flags, setting_name};
 
 const ERROR_CODE: u8 = 2;
 const INTERRUPTED_CODE: u8 = 130;
@@ -70,6 +70,9 @@ impl From<cfqp::Error> for Failure {
                 return Self::interrupted("nothing was written: run the command again");
             }
             cfqp::Error::Config { field, problem, .. } => format!("{}: {problem}", setting_name(field)),
+            cfqp::Error::File { path, problem, .. } => {
+                format!("{}: {}", path.display(), name_flag_of_problem(path, problem))
+            }
             error => error.to_string(),
         };
         let chain = std::iter::successors(error.source(), |cause| (*cause).source()).map(ToString::to_string);

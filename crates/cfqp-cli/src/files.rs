@@ -26,6 +26,17 @@ pub fn check_out(path: &Path, force: bool) -> Result<()> {
     }
 }
 
+/// Creates the folder `path`, given by --out, and the folders around it, unless they exist.
+pub fn create_folder(path: &Path) -> Result<()> {
+    if path.is_file() {
+        return Err(Failure::new(
+            format!("{}: is a file", path.display()),
+            "give --out the path of a folder",
+        ));
+    }
+    std::fs::create_dir_all(path).map_err(|error| Failure::io(path, error))
+}
+
 /// The checkpoint file of a fit that writes `out`.
 pub fn checkpoint(out: &Path) -> PathBuf {
     let mut name = out.as_os_str().to_owned();

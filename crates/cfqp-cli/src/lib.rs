@@ -12,6 +12,7 @@ mod commands;
 pub mod comparison_table;
 pub mod error;
 pub mod files;
+mod fit_command;
 mod fit_summary;
 pub mod format;
 mod html;
@@ -29,7 +30,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-pub use commands::compare::{explain, make_folder, method_parser};
+pub use commands::compare::{create_runs_folder, explain, method_parser};
 
 /// Parses the command line `args`, which begins with the program's name, runs its command and prints the result.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {

@@ -2,13 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use cfqp::ask::{StreamBatch, UnitStream};
 use cfqp::data::UnitData;
-use cfqp::data::table::{FileFormat, TableSummary};
+use cfqp::data::table::{FileFormat, ReadSummary, TableSummary};
 use cfqp::{Dataset, FitConfig, Layout, Model, Study, Table, TableSpec};
 
 use crate::args::OutputArgs;
 use crate::columns::{TableArgs, table_flags};
 use crate::error::{Failure, Result};
+use crate::fit_command::fit_command;
 use crate::format::{count_dropped, format_count, format_number, pluralise, shell_quote};
 
 /// The data of a fit, and its settings.
@@ -70,15 +72,23 @@ impl Input {
         let Some(path) = &self.valid else { return Ok(None) };
         Ok(Some(match layout {
             Some(layout) if FileFormat::from_path(path) != Some(FileFormat::Npz) => {
-                read_table(path, layout, true, output)?
+                let read = layout.read(path, true)?;
+                print_dropped(path, &read.summary, output);
+                read.batch.data
             }
             _ => Dataset::read_npz(path)?,
         }))
     }
 
+    /// The command that fits a model to the data; `config` are the settings.
+    pub(crate) fn fit_command(&self, config: &FitConfig) -> String {
+        let out = self.out.as_deref().unwrap_or(Path::new("model.cfqp"));
+        fit_command(&self.data, &self.spec, config, self.valid.as_deref(), out)
+    }
+
     /// FILE and the flags that describe it, as they are typed.
     pub(crate) fn command_line(&self) -> String {
-        format!("{} {}", shell_quote(&self.data), table_flags(&self.spec)).trim_end().to_owned()
+        format!("{} {}", shell_quote(&self.data), table_flags(&self.spec).join(" ")).trim_end().to_owned()
     }
 }
 
@@ -107,30 +117,26 @@ impl Loaded {
     }
 }
 
-/// Reads all units of a file that a model can be asked about.
+/// Reads all units of a file that a model can be asked about, and prints to stderr which units are not used.
 pub(crate) fn read_units(file: &Path, fitted: &Model, output: &OutputArgs) -> Result<Dataset> {
-    if FileFormat::from_path(file) == Some(FileFormat::Npz) {
-        return Ok(Dataset::read_npz(file)?);
-    }
-    read_table(file, fitted_layout(file, fitted)?, fitted.shapes().missing, output)
+    let mut stream = fitted.read_units(file, None)?;
+    let units = read_all(&mut stream, file)?.units;
+    print_dropped(file, &stream.summary(), output);
+    Ok(units.data)
 }
 
-/// The columns that a model was fitted on.
-pub(crate) fn fitted_layout<'a>(file: &Path, fitted: &'a Model) -> Result<&'a Layout> {
-    fitted.layout().ok_or_else(|| {
-        let message = format!("{}: the model was fitted on arrays, not on a table", file.display());
-        Failure::new(message, "use an .npz file, or fit the model on a table")
-    })
+/// Reads the remaining units of a file at once.
+pub(crate) fn read_all(stream: &mut UnitStream, file: &Path) -> Result<StreamBatch> {
+    let message = || format!("{}: no unit can be used", file.display());
+    stream.read_all()?.ok_or_else(|| Failure::new(message(), "run `cfqp check` to see why units are dropped"))
 }
 
-/// Reads a table with known columns, and prints to stderr which units are not used.
-fn read_table(file: &Path, layout: &Layout, missing_x: bool, output: &OutputArgs) -> Result<Dataset> {
-    let read = layout.read(file, missing_x)?;
-    for dropped in read.summary.dropped().iter().filter(|_| !output.quiet) {
+/// Prints to stderr which units are not used.
+fn print_dropped(file: &Path, summary: &ReadSummary, output: &OutputArgs) {
+    for dropped in summary.dropped().iter().filter(|_| !output.quiet) {
         let units = count_dropped(dropped);
         eprintln!("{}: {units} not used: {} (first: {})", file.display(), dropped.reason, dropped.first);
     }
-    Ok(read.batch.data)
 }
 
 /// The counts in one line.

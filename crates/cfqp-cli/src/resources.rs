@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+pub use cfqp::eval::peak_rss_mb;
 use cfqp::{DeviceKind, Monitor, Resources, Stage};
 
 use crate::args::{parse_choice, parse_count};
@@ -75,31 +76,5 @@ impl Monitor for MemorySaver<'_> {
 
     fn stopped(&self) -> bool {
         self.0.stopped()
-    }
-}
-
-/// The peak memory of this process in MiB, if the system reports it.
-pub fn peak_rss_mb() -> Option<f64> {
-    #[cfg(unix)]
-    {
-        // SAFETY: a `rusage` of zeros is one, and getrusage writes to nothing else.
-        let usage = unsafe {
-            let mut usage: libc::rusage = std::mem::zeroed();
-            (libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) == 0).then_some(usage)
-        };
-        let bytes = if cfg!(target_os = "macos") { 1.0 } else { 1024.0 };
-        usage.map(|usage| usage.ru_maxrss as f64 * bytes / f64::from(1 << 20))
-    }
-    #[cfg(not(unix))]
-    None
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    #[cfg(unix)]
-    fn memory_is_in_megabytes() {
-        let seen = super::peak_rss_mb().unwrap();
-        assert!((0.5..10_000.0).contains(&seen), "{seen}");
     }
 }

@@ -1,5 +1,9 @@
 //! The names that users give the library's settings: flags, or entries of a study file.
 
+use std::path::Path;
+
+use cfqp::data::table::FileFormat;
+
 /// Settings that have a flag.
 const FLAGS: &[(&str, &str)] = &[
     // a fit
@@ -32,7 +36,10 @@ const FLAGS: &[(&str, &str)] = &[
     ("n", "--n"),
     ("sigma", "--sigma"),
     ("single_class", "--single-class"),
-    // a table
+];
+
+/// Settings of a table, which are flags too.
+const TABLE_FLAGS: &[(&str, &str)] = &[
     ("after", "--after"),
     ("before", "--before"),
     ("categorical", "--categorical"),
@@ -58,23 +65,50 @@ const STUDY_ENTRIES: &[(&str, &str)] = &[
     ("unet", "unet in [fit]"),
 ];
 
+/// Whether a setting of a fit can be changed only in a study file.
+pub(crate) fn is_study_entry(field: &str) -> bool {
+    STUDY_ENTRIES.iter().any(|(name, _)| *name == field)
+}
+
 /// The name of a library setting as users of the program know it.
 pub(crate) fn setting_name(field: &str) -> &str {
-    let mut names = FLAGS.iter().chain(STUDY_ENTRIES);
+    let mut names = FLAGS.iter().chain(TABLE_FLAGS).chain(STUDY_ENTRIES);
     names.find(|(name, _)| *name == field).map_or(field, |(_, shown)| shown)
 }
 
-/// A hint of the library with flags instead of the names of settings, which it quotes as `name`. Suggested columns are
-/// quoted in the same way and left as they are.
+/// A hint of the library with flags instead of the names of settings. The library puts those in backticks, and nothing
+/// else that could be the name of a setting: names of columns are in other quotes.
 pub(crate) fn name_flags(hint: &str) -> String {
-    if hint.starts_with("did you mean") {
-        return hint.to_owned();
+    let flag =
+        |word: &str| FLAGS.iter().chain(TABLE_FLAGS).find(|(name, _)| *name == word).map(|(_, flag)| *flag);
+    let mut text = String::new();
+    let mut rest = hint;
+    while let Some((before, quoted)) = rest.split_once('`') {
+        text += before;
+        let quoted_word = quoted.split_once('`').and_then(|(word, after)| Some((flag(word)?, after)));
+        rest = match quoted_word {
+            Some((flag, after)) => {
+                text += flag;
+                after
+            }
+            None => {
+                text.push('`');
+                quoted
+            }
+        };
     }
-    let mut text = hint.to_owned();
-    for (field, flag) in FLAGS {
-        text = text.replace(&format!("`{field}`"), flag);
-    }
-    text
+    text + rest
+}
+
+/// The problem of a table with a flag instead of the setting that it begins with, as in `x: there is no column ...`.
+/// In arrays, x, t and y are names of arrays.
+pub(crate) fn name_flag_of_problem(path: &Path, problem: &str) -> String {
+    let is_table = FileFormat::from_path(path).is_some_and(|format| format != FileFormat::Npz);
+    let with_flag = TABLE_FLAGS.iter().filter(|_| is_table).find_map(|(name, flag)| {
+        let rest = problem.strip_prefix(name)?;
+        (rest.starts_with(": ") || rest.starts_with(" `")).then(|| format!("{flag}{rest}"))
+    });
+    with_flag.unwrap_or_else(|| problem.to_owned())
 }
 
 #[cfg(test)]
@@ -94,7 +128,7 @@ mod tests {
     fn every_flag_of_the_table_exists() {
         let mut known = HashSet::new();
         flags_of(&crate::args::Cli::command(), &mut known);
-        for (field, flag) in FLAGS {
+        for (field, flag) in FLAGS.iter().chain(TABLE_FLAGS) {
             assert!(known.contains(*flag), "{field}: {flag} does not exist");
         }
     }
@@ -103,18 +137,45 @@ mod tests {
     fn every_setting_of_a_fit_a_question_and_a_table_has_a_name() {
         let fields =
             |value: serde_json::Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+        let is_named = |names: &[(&str, &str)], field: &String| names.iter().any(|(name, _)| name == field);
         let fit = serde_json::to_value(cfqp::FitConfig::default()).unwrap();
         let ask = serde_json::to_value(cfqp::AskOptions::default()).unwrap();
         for field in [fields(fit), fields(ask)].concat() {
-            let named = FLAGS.iter().chain(STUDY_ENTRIES).any(|(name, _)| *name == field);
+            let named = is_named(FLAGS, &field) || is_named(STUDY_ENTRIES, &field);
             assert!(named, "{field} has neither a flag nor an entry in a study file");
+        }
+        for field in fields(serde_json::to_value(cfqp::TableSpec::default()).unwrap()) {
+            assert!(is_named(TABLE_FLAGS, &field), "{field} has no flag");
         }
     }
 
     #[test]
     fn hints_name_flags() {
         assert_eq!(name_flags("give `time` and `treated_at`"), "give --time and --treated-at");
-        assert_eq!(name_flags("did you mean `time`?"), "did you mean `time`?");
-        assert_eq!(name_flags("add `age` to the table"), "add `age` to the table");
+        assert_eq!(
+            name_flags("did you mean 'time'? The columns are t, x"),
+            "did you mean 'time'? The columns are t, x"
+        );
+        assert_eq!(
+            name_flags("mark it in `x_mask`, or `iconv -t x`"),
+            "mark it in `x_mask`, or `iconv -t x`"
+        );
+        assert_eq!(name_flags("one ` of `t`"), "one ` of --t");
+    }
+
+    #[test]
+    fn problems_of_tables_name_flags() {
+        let named = |file: &str, problem: &str| name_flag_of_problem(Path::new(file), problem);
+        assert_eq!(named("a.csv", "x: there is no column `a`"), "--x: there is no column `a`");
+        assert_eq!(named("a.csv", "x `a*` matches no column"), "--x `a*` matches no column");
+        assert_eq!(named("a.parquet", "x_shape: not the shape"), "--x-shape: not the shape");
+        for (file, problem) in [
+            ("a.npz", "x: the array is a single number"),
+            ("a.csv", "line 2, column `x`: `t` is not a number"),
+            ("a.csv", "time series"),
+            ("m.cfqp", "x: damaged"),
+        ] {
+            assert_eq!(named(file, problem), problem);
+        }
     }
 }

@@ -257,7 +257,7 @@ impl FitConfig {
     /// ```
     pub fn validate(&self) -> Result<()> {
         let positive = |field, value: usize| match value {
-            0 => Err(Error::config(field, "it is 0", "give at least 1")),
+            0 => Err(Error::config(field, "must be at least 1, is 0", "give a positive integer")),
             _ => Ok(()),
         };
         if let Classes::Given(classes) = self.classes {

@@ -14,7 +14,8 @@ type Cause = Box<dyn std::error::Error + Send + Sync>;
 /// Everything that can go wrong, with the place, the facts and a hint.
 ///
 /// Messages and hints name settings as the library does (`treated_at`, `classes`); a program that has its own
-/// names for them, such as command-line flags, can add those by matching on the variant.
+/// names for them, such as command-line flags, can add those by matching on the variant. In hints, names of settings
+/// are in backticks, and names and cells of a table are not.
 ///
 /// # Examples
 /// ```

@@ -1,4 +1,4 @@
-//! Counterfactual questions under hidden response classes: this unit had covariates x, got treatment t and showed
+//! Counterfactual questions under hidden response classes: this unit had covariates x, received treatment t and showed
 //! outcome y; what would its outcome have been under another treatment?
 //!
 //! Units of different hidden classes respond differently. A mixture of outcome models, one mean per class, is fitted by

@@ -1,4 +1,4 @@
-//! What must hold of every fitted model, whatever it was fitted on.
+//! What must hold of every fitted model, whatever it was fitted to.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;

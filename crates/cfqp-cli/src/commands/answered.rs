@@ -118,16 +118,12 @@ impl AnswerCounts {
     pub(super) fn text(&self) -> String {
         let mut text = String::new();
         let flags = [
-            (self.ambiguous_class, Flag::AmbiguousClass, "no class is clearly the most probable"),
-            (self.off_support, Flag::OffSupport, "no similar unit got such a treatment"),
-            (
-                self.starts_disagree,
-                Flag::StartsDisagree,
-                "another solution fits as well and gives a different answer",
-            ),
+            (self.ambiguous_class, Flag::AmbiguousClass),
+            (self.off_support, Flag::OffSupport),
+            (self.starts_disagree, Flag::StartsDisagree),
         ];
-        for (number, flag, meaning) in flags.into_iter().filter(|(number, ..)| *number > 0) {
-            let _ = writeln!(text, "  {:>7} {flag}: {meaning}", format_count(number));
+        for (number, flag) in flags.into_iter().filter(|(number, _)| *number > 0) {
+            let _ = writeln!(text, "  {:>7} {flag}: {}", format_count(number), flag.description());
         }
         for dropped in &self.dropped {
             let units = count_dropped(dropped);

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use cfqp::{AskOptions, Resources};
+use cfqp::{AskOptions, Model, Resources};
 
-use crate::error::Result;
+use crate::error::{Failure, Result};
 use crate::files::check_out;
 use crate::resources::ResourceArgs;
 
@@ -69,4 +69,14 @@ impl OutArgs {
     pub(super) fn check(&self, path: &Path) -> Result<()> {
         check_out(path, self.force)
     }
+}
+
+/// Checks that the treatment given by `flag` has as many numbers as those of the model.
+pub(super) fn check_treatment(flag: &str, treatment: &[f32], fitted: &Model) -> Result<()> {
+    let dimensions = fitted.shapes().t;
+    if treatment.len() == dimensions {
+        return Ok(());
+    }
+    let message = format!("{flag}: {} numbers per treatment, the model has {dimensions}", treatment.len());
+    Err(Failure::new(message, "give as many numbers as t has in the data"))
 }

@@ -86,7 +86,7 @@ fn text(input: &Input, counts: &TableSummary) -> String {
     counts.warnings.iter().for_each(|warning| text += &format!("warning: {warning}\n"));
     counts.problems.iter().for_each(|problem| text += &format!("failed: {problem}\n"));
     if counts.problems.is_empty() {
-        let _ = writeln!(text, "no problems found\nnext: cfqp fit {} --out model.cfqp", input.command_line());
+        let _ = writeln!(text, "no problems found\nnext: {}", input.fit_command(&input.config));
     }
     text
 }

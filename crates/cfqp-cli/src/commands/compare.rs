@@ -14,7 +14,7 @@ use super::fit::{BASES, parse_classes};
 use crate::args::{OutputArgs, parse_choice, parse_count, parse_finite};
 use crate::comparison_table::ComparisonTable;
 use crate::error::{Failure, Result};
-use crate::files::write_text;
+use crate::files::{create_folder, write_text};
 use crate::format::{pluralise, shell_quote};
 use crate::interrupt;
 use crate::output::{Output, to_pretty_json};
@@ -33,7 +33,7 @@ Examples:
 Methods: deep-ite (one model for all units), sc (synthetic control), deep-scm (normalising flow), \
 diff-scm (diffusion), cfqp-kmeans and cfqp-gmm (the published algorithm), cfqp (the default of \
 `cfqp fit`), oracle (the same with the true classes given; needs z in both files).
-All methods are fitted on FILE; the truth in --eval (t_new, y_new and, if present, z) is used only to \
+All methods are fitted to FILE; the truth in --eval (t_new, y_new and, if present, z) is used only to \
 evaluate them. With --out, DIR contains results.json, table.md, table.tex and, in runs, every finished \
 run: the same command continues where it stopped.";
 
@@ -133,7 +133,7 @@ pub(crate) fn run(args: &CompareArgs, output: &OutputArgs) -> Result<Output> {
     };
     let comparison = args.comparison(train_z.is_some() && truth.z.is_some());
     comparison.check(&trial)?;
-    let folder = args.out.as_deref().map(make_folder).transpose()?;
+    let folder = args.out.as_deref().map(create_runs_folder).transpose()?;
     interrupt::listen();
     let planned = comparison.seeds.iter().flat_map(|_| comparison.methods.clone());
     let tally = Mutex::new(RunTally::new(planned.map(|method| (String::new(), method))));
@@ -169,10 +169,11 @@ fn failed_runs(runs: &[MethodRun]) -> String {
     runs.iter().filter(|run| run.scores.is_none()).map(line).collect()
 }
 
-/// Creates the folder for finished runs in `out`.
-pub fn make_folder(out: &Path) -> Result<PathBuf> {
+/// Creates the folder `runs` for finished runs in the folder `out`.
+pub fn create_runs_folder(out: &Path) -> Result<PathBuf> {
     let runs = out.join("runs");
-    std::fs::create_dir_all(&runs).map_err(|error| Failure::io(out, error))?;
+    create_folder(out)?;
+    create_folder(&runs)?;
     Ok(runs)
 }
 

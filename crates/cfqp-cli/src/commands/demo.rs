@@ -14,7 +14,7 @@ use super::{arrays, simulate};
 use crate::args::OutputArgs;
 use crate::chart::{Example, draw_counterfactuals};
 use crate::error::{Failure, Result};
-use crate::files::write_text;
+use crate::files::{create_folder, write_text};
 use crate::format::{align_facts, align_rows, format_count, format_percent, format_short, shell_quote};
 use crate::interrupt;
 use crate::output::Output;
@@ -68,7 +68,7 @@ struct Report<'a> {
 pub(super) fn run(args: &DemoArgs, output: &OutputArgs) -> Result<Output> {
     let start = Instant::now();
     let resources = args.resources.resolve()?;
-    make_folder(&args.out)?;
+    create_folder(&args.out)?;
     interrupt::listen();
     let path = |name: &str| args.out.join(name);
     let (train, test) = simulate_both(args.seed)?;
@@ -102,16 +102,6 @@ pub(super) fn run(args: &DemoArgs, output: &OutputArgs) -> Result<Output> {
         model: &path("model.cfqp"),
     };
     Output::new(text(&report, &args.out), &report)
-}
-
-fn make_folder(path: &Path) -> Result<()> {
-    if path.is_file() {
-        return Err(Failure::new(
-            format!("{}: is a file", path.display()),
-            "give --out the path of a folder",
-        ));
-    }
-    std::fs::create_dir_all(path).map_err(|error| Failure::io(path, error))
 }
 
 fn simulate_both(seed: u64) -> cfqp::Result<(Simulated, Simulated)> {

@@ -25,7 +25,7 @@ Each assumption is graded ok, doubtful or failed. The exit code is 1 if one fail
 no hidden cause affects both treatment and outcome, nor how much of the noise would have been the same \
 (--rho of a query).";
 
-const FILE_HELP: &str = "Units like those the model was fitted on, ideally others";
+const FILE_HELP: &str = "Units like those the model was fitted to, ideally others";
 
 /// Check whether the answers can be trusted: a verdict on each assumption
 #[derive(Debug, Args)]
@@ -63,16 +63,11 @@ pub(super) fn run(args: &DiagnoseArgs, output: &OutputArgs) -> Result<Output> {
 }
 
 fn text(report: &Report<'_>, worst: Grade) -> String {
-    let word = |grade: Grade| match grade {
-        Grade::Ok => "ok",
-        Grade::Doubtful => "doubtful",
-        Grade::Failed => "failed",
-    };
     let wide = report.verdicts.iter().map(|verdict| verdict.assumption.name().len()).max().unwrap_or(0);
     let mut text = format!("{} on {}\n", shell_quote(report.model), pluralise(report.units, "unit"));
     for verdict in report.verdicts {
         let (name, sentence) = (verdict.assumption.name(), &verdict.sentence);
-        text += &format!("  {:<8}  {name:<wide$}  {sentence}\n", word(verdict.grade));
+        text += &format!("  {:<8}  {name:<wide$}  {sentence}\n", verdict.grade.name());
     }
     text + match worst {
         Grade::Ok => "no problems found\n",

@@ -10,7 +10,7 @@ use cfqp::ask::{AverageEffect, Averages, EffectGroup};
 use cfqp::{AskOptions, Model};
 
 use super::answered::{AnswerCounts, write_answers_with};
-use super::ask::{AskArgs, OutArgs, SourceArgs};
+use super::ask::{AskArgs, OutArgs, SourceArgs, check_treatment};
 use crate::args::{OutputArgs, parse_finite};
 use crate::error::Result;
 use crate::files::check_table;
@@ -23,7 +23,7 @@ Examples:
   cfqp effect model.cfqp patients.csv --from 0.5 --to 0.8
   cfqp effect model.cfqp patients.csv --from 0.5 --to 0.8 --out effects.parquet
 
-FILE has the columns that the model was fitted on. The output has one row per unit (and time): id, t, \
+FILE has the columns that the model was fitted to. The output has one row per unit (and time): id, t, \
 from, to, effect_Y, lower_Y, upper_Y for every outcome Y, class, posterior_K, flag.
 The interval of an average treats the model's error as shared by all units, so that it does not average \
 out, and adds the variance between units divided by their number. Series are averaged over time.";
@@ -69,6 +69,8 @@ pub(super) fn run(args: &EffectArgs, output: &OutputArgs) -> Result<Output> {
     let out = args.out.as_ref().map(OutArgs::resolve).transpose()?;
     out.map(check_table).transpose()?;
     let model = Model::load(&args.source.model, &settings.resources)?;
+    check_treatment("--from", &args.from, &model)?;
+    check_treatment("--to", &args.to, &model)?;
     let start = Instant::now();
     let question = model.ask_file(&args.source.file).effect(&args.from[..], &args.to[..]);
     let mut averages = Averages::new(&model, settings.ask.level);

@@ -1,16 +1,17 @@
 //! `cfqp evaluate`: compares a model's answers with known counterfactuals.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
 
 use cfqp::Model;
+use cfqp::data::table::FileFormat;
 use cfqp::eval::{Evaluation, evaluate, read_truth};
 
 use super::ask::{AskArgs, SourceArgs};
 use crate::args::OutputArgs;
-use crate::error::Result;
+use crate::error::{Failure, Result};
 use crate::format::{align_facts, format_percent, format_short, pluralise};
 use crate::load::read_units;
 use crate::output::Output;
@@ -41,6 +42,21 @@ pub(crate) struct EvaluateArgs {
     ask: AskArgs,
 }
 
+impl EvaluateArgs {
+    /// The file with the truth: --truth, or FILE if it has arrays.
+    fn truth_file(&self) -> Result<&Path> {
+        let file = &self.source.file;
+        match &self.truth {
+            Some(truth) => Ok(truth),
+            None if FileFormat::from_path(file) == Some(FileFormat::Npz) => Ok(file),
+            None => Err(Failure::new(
+                format!("{}: a table needs --truth", file.display()),
+                "give --truth FILE.npz with t_new, y_new and optionally z of the units of the table, in the same order",
+            )),
+        }
+    }
+}
+
 /// The JSON of the command.
 #[derive(Serialize)]
 struct Report {
@@ -52,10 +68,11 @@ struct Report {
 
 pub(super) fn run(args: &EvaluateArgs, output: &OutputArgs) -> Result<Output> {
     let settings = args.ask.resolve()?;
+    let truth_file = args.truth_file()?;
     let SourceArgs { model, file } = &args.source;
     let fitted = Model::load(model, &settings.resources)?;
     let data = read_units(file, &fitted, output)?;
-    let truth = read_truth(args.truth.as_ref().unwrap_or(file))?;
+    let truth = read_truth(truth_file)?;
     let evaluation = evaluate(&fitted, &data, &truth, settings.ask)?;
     let report = Report { evaluation, classes: fitted.classes(), peak_rss_mb: peak_rss_mb() };
     Output::new(summary(&report), &report)

@@ -135,7 +135,7 @@ pub(super) fn parse_classes(text: &str) -> Result<Classes, String> {
 
 impl FitArgs {
     /// The data and settings: the study, overridden by the flags.
-    fn resolve(&self) -> Result<Input> {
+    pub(crate) fn resolve(&self) -> Result<Input> {
         let mut input = resolve_input(&self.file, &self.table)?;
         input.valid = self.valid.clone().or(input.valid);
         input.out = self.out.clone().or(input.out);

@@ -97,7 +97,7 @@ pub(super) fn run(args: &ModelArgs) -> Result<Output> {
     )
 }
 
-/// The columns of the table that a model was fitted on.
+/// The columns of the table that a model was fitted to.
 fn describe_columns(layout: &Layout) -> String {
     let id = layout.id.as_ref().map_or(String::new(), |id| format!("id {id}; "));
     let t = layout.t.join(", ");

@@ -5,16 +5,17 @@ use std::time::Instant;
 
 use clap::Args;
 
-use cfqp::ask::{StreamBatch, UnitStream};
+use cfqp::ask::StreamBatch;
 use cfqp::data::table::{FileFormat, Ids};
 use cfqp::{AskOptions, Model, Units};
 
 use super::answered::{AnswerCounts, Answered, write_answers};
 use super::arrays::{write_answer_arrays, write_curve_arrays};
-use super::ask::{AskArgs, OutArgs, SourceArgs};
+use super::ask::{AskArgs, OutArgs, SourceArgs, check_treatment};
 use super::grid::Grid;
 use crate::args::{OutputArgs, parse_finite};
 use crate::error::{Failure, Result};
+use crate::load::read_all;
 use crate::output::Output;
 use crate::resources::peak_rss_mb;
 
@@ -28,7 +29,7 @@ Examples:
   cfqp query model.cfqp data.npz --treatment-from t_new --rho 0 --out answers.npz
   cfqp query model.cfqp data.npz --grid 0.2:1:9 --level 0.95 --out curves.npz
 
-FILE has the columns that the model was fitted on; no flags are needed for them. Tables are streamed, so \
+FILE has the columns that the model was fitted to; no flags are needed for them. Tables are streamed, so \
 they can be larger than memory, but the rows of a unit must be adjacent.
 A .parquet, .csv, .arrow or .jsonl output has one row per unit (and time): id, t, t_new, every outcome Y \
 with lower_Y and upper_Y, class, posterior_K and flag: ok, or the warnings ambiguous_class, off_support, \
@@ -73,6 +74,9 @@ pub(super) fn run(args: &QueryArgs, output: &OutputArgs) -> Result<Output> {
     let format = FileFormat::for_output(out)?;
     let TreatmentArgs { treatment, treatment_from, grid } = &args.treatments;
     let model = Model::load(&args.source.model, &settings.resources)?;
+    if !treatment.is_empty() {
+        check_treatment("--treatment", treatment, &model)?;
+    }
     let grid = grid.map(|grid| grid.resolve(&model)).transpose()?;
     let start = Instant::now();
     let query = ArrayQuery { model: &model, options: settings.ask, file: &args.source.file, out };
@@ -134,11 +138,6 @@ impl ArrayQuery<'_> {
         counts.set_read(&stream.summary());
         Ok(counts)
     }
-}
-
-fn read_all(stream: &mut UnitStream, file: &Path) -> Result<StreamBatch> {
-    let message = || format!("{}: no unit can be used", file.display());
-    stream.read_all()?.ok_or_else(|| Failure::new(message(), "run `cfqp check` to see why units are dropped"))
 }
 
 /// The ids, if all are integers; units of arrays have row numbers only.

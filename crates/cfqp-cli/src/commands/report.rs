@@ -1,6 +1,5 @@
 //! `cfqp report`: a report on a model and some units as one HTML file.
 
-use std::collections::HashSet;
 use std::path::Path;
 
 use clap::Args;
@@ -11,13 +10,14 @@ use cfqp::data::table::{DroppedUnits, UnitBatch};
 use cfqp::report::{Report, ReportSpec};
 use cfqp::{AskOptions, Model};
 
-use super::ask::{AskArgs, OutArgs, SourceArgs};
+use super::ask::{AskArgs, OutArgs, SourceArgs, check_treatment};
 use crate::args::{OutputArgs, parse_finite};
 use crate::error::{Failure, Result};
 use crate::files::write_text;
 use crate::format::{format_number, pluralise, shell_quote};
 use crate::html::Page;
 use crate::interrupt;
+use crate::load::read_all;
 use crate::output::Output;
 use crate::progress::Counter;
 
@@ -82,9 +82,15 @@ pub(super) fn run(args: &ReportArgs, output: &OutputArgs) -> Result<Output> {
     let SourceArgs { model, file } = &args.source;
     let bytes = std::fs::read(model).map_err(|error| Failure::io(model, error))?;
     let fitted = Model::load(model, &settings.resources)?;
+    for (flag, treatment) in [("--from", &args.from), ("--to", &args.to)] {
+        treatment.as_ref().map(|treatment| check_treatment(flag, treatment, &fitted)).transpose()?;
+    }
     let sampled = sample_units(args, &fitted, output)?;
     let spec = ReportSpec { from: args.from.clone(), to: args.to.clone(), ask: settings.ask };
     let report = Report::new(&fitted, &sampled.sample, sampled.chosen.as_ref(), &spec)?;
+    if report.question.from == report.question.to && !output.quiet {
+        eprintln!("warning: the low and the high treatment are equal: choose two with --from and --to");
+    }
     let page = Page {
         report: &report,
         model,
@@ -158,22 +164,16 @@ impl EvenSample {
 /// Reads all units and keeps an even sample.
 fn sample_units(args: &ReportArgs, fitted: &Model, output: &OutputArgs) -> Result<Sampled> {
     let file = &args.source.file;
+    let chosen = read_chosen(fitted, file, &args.units)?;
     let mut stream = fitted.read_units(file, None)?;
     let counter = Counter::new(output, "report");
-    let wanted: HashSet<&str> = args.units.iter().map(|id| id.trim()).collect();
     let mut sample = EvenSample { parts: Vec::new(), units: 0, step: 1 };
-    let mut chosen = Vec::new();
     for batch in stream.by_ref() {
         if interrupt::stopped() {
             return Err(cfqp::Error::Interrupted.into());
         }
         let part = batch?.units;
         counter.add(part.data.len());
-        let is_wanted = |i: &usize| !wanted.is_empty() && wanted.contains(&part.ids.text(*i)[..]);
-        let found: Vec<usize> = (0..part.ids.len()).filter(is_wanted).collect();
-        if !found.is_empty() {
-            chosen.push(part.pick(&found)?);
-        }
         sample.add(&part)?;
     }
     let tally = stream.summary();
@@ -184,7 +184,7 @@ fn sample_units(args: &ReportArgs, fitted: &Model, output: &OutputArgs) -> Resul
     }
     Ok(Sampled {
         sample: UnitBatch::concat(sample.parts)?,
-        chosen: order_units(chosen, &args.units, file)?,
+        chosen,
         units: sample.units,
         rows: tally.rows,
         dropped: tally.dropped(),
@@ -192,24 +192,14 @@ fn sample_units(args: &ReportArgs, fitted: &Model, output: &OutputArgs) -> Resul
 }
 
 /// The units with these ids, in that order; all of them must exist.
-fn order_units(chosen: Vec<UnitBatch>, ids: &[String], file: &Path) -> Result<Option<UnitBatch>> {
+fn read_chosen(fitted: &Model, file: &Path, ids: &[String]) -> Result<Option<UnitBatch>> {
     if ids.is_empty() {
         return Ok(None);
     }
-    let all = if chosen.is_empty() { None } else { Some(UnitBatch::concat(chosen)?) };
-    let mut rows = Vec::new();
-    for id in ids {
-        let found = all.as_ref().and_then(|all| (0..all.ids.len()).find(|&i| all.ids.text(i) == id.trim()));
-        rows.push(found.ok_or_else(|| {
-            let message =
-                format!("{}: unit `{}` does not exist or cannot be used", file.display(), id.trim());
-            Failure::new(
-                message,
-                "use the ids of the file in --units; without an id column, row numbers from 0",
-            )
-        })?);
-    }
-    Ok(all.map(|all| all.pick(&rows)).transpose()?)
+    let found = read_all(&mut fitted.read_units(file, None)?.only(ids), file)?.units;
+    let position = |id: &String| (0..found.ids.len()).find(|&i| found.ids.text(i) == id.trim());
+    let rows: Vec<usize> = ids.iter().filter_map(position).collect();
+    Ok(Some(found.pick(&rows)?))
 }
 
 /// The command that makes the same page again.

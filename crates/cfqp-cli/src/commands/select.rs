@@ -91,8 +91,8 @@ pub(super) fn run(args: &SelectArgs, output: &OutputArgs) -> Result<Output> {
     }
     let mut input = resolve_input(&args.file, &args.table)?;
     input.valid = args.valid.clone().or(input.valid);
-    let config = args.settings.override_config(input.config.clone());
-    let config = FitConfig { classes: Classes::Auto, max_classes: args.classes, ..config };
+    input.config = args.settings.override_config(input.config);
+    let config = FitConfig { classes: Classes::Auto, max_classes: args.classes, ..input.config.clone() };
     config.validate()?;
     let loaded = input.load()?;
     loaded.check(&input, output)?;
@@ -122,14 +122,15 @@ fn summarise(
 ) -> Result<Output> {
     let chosen = tried.iter().find(|tried| tried.chosen);
     let (classes, base) = chosen.map_or((1, Base::Auto), |chosen| (chosen.classes, chosen.base));
+    let next = FitConfig { classes: Classes::Given(classes), ..input.config.clone() };
     let plot = args.plot.as_ref().map_or(String::new(), |plot| format!("wrote {}\n", shell_quote(plot)));
     let text = format!(
         "{}, scores on held-out units:\n{}chosen: {} with {base} in {seconds:.1} s\n{plot}\
-         next: cfqp fit {} --classes {classes} --out model.cfqp\n",
+         next: {}\n",
         pluralise(loaded.data.len(), "unit"),
         candidates_table(tried),
         if classes == 1 { "1 class".to_owned() } else { format!("{classes} classes") },
-        input.command_line(),
+        input.fit_command(&next),
     );
     let report = Report {
         file: &input.data,

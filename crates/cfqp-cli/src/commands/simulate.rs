@@ -9,11 +9,13 @@ use serde::Serialize;
 
 use cfqp::data::{Mnist, MnistSplit, NpzArray, write_npz};
 use cfqp::sim::{Cardio, DigitSource, Digits, Ihdp, Noise, Oscillator, Simulated};
+use cfqp::{FitConfig, TableSpec};
 
 use super::ask::OutArgs;
 use super::simulated::{Columns, FileShape, truth_path, write_table};
 use crate::args::{parse_choice, parse_count};
 use crate::error::{Failure, Result};
+use crate::fit_command::fit_command;
 use crate::format::{pluralise, shell_quote};
 use crate::output::Output;
 
@@ -236,7 +238,7 @@ pub(super) fn run(args: &SimulateArgs) -> Result<Output> {
         }
         _ => {
             write_arrays(&simulated, out)?;
-            format!("cfqp fit {} --out model.cfqp", shell_quote(out))
+            fit_command(out, &TableSpec::default(), &FitConfig::default(), None, Path::new("model.cfqp"))
         }
     };
     let (data, truth) = (&simulated.data, &simulated.truth);

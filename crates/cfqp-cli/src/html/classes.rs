@@ -133,7 +133,7 @@ impl Page<'_> {
         let level = format_number(100.0 * self.report.question.ask.level);
         let body = html! {
             p {
-                "The mean outcome of each class if all its units had got the same treatment. Bands are averages of the \
+                "The mean outcome of each class if all its units had received the same treatment. Bands are averages of the \
                  units' " (level) "% intervals." (self.drawn_outcomes_note())
             }
             (class_legend(self.report.classes.len()))

@@ -51,14 +51,12 @@ impl Page<'_> {
     fn flag_counts(&self) -> String {
         let (effects, units) = (&self.report.effects, pluralise(self.report.data.units, "unit"));
         let flagged = Flag::ALL.into_iter().filter_map(|flag| {
-            let (number, reason) = match flag {
-                Flag::OffSupport => (effects.off_support, "no similar unit got such a treatment"),
-                Flag::AmbiguousClass => (effects.ambiguous_class, "the class is ambiguous"),
-                Flag::StartsDisagree => {
-                    (effects.starts_disagree, "another solution fits as well and gives a different answer")
-                }
+            let number = match flag {
+                Flag::OffSupport => effects.off_support,
+                Flag::AmbiguousClass => effects.ambiguous_class,
+                Flag::StartsDisagree => effects.starts_disagree,
             };
-            (number > 0).then(|| format!("{} {flag} ({reason})", format_count(number)))
+            (number > 0).then(|| format!("{} {flag} ({})", format_count(number), flag.description()))
         });
         let flagged: Vec<String> = flagged.collect();
         if flagged.is_empty() {

@@ -49,10 +49,7 @@ impl Page<'_> {
             return String::new();
         };
         if question.from == question.to {
-            let both = treatment_text(&question.treatments, &question.from);
-            return format!(
-                "The low and the high treatment are equal ({both}): choose two with --from and --to."
-            );
+            return "The report compares two equal treatments.".to_owned();
         }
         let (verb, size, remark) = match () {
             () if all.lower > 0.0 => ("raise", all.effect.abs(), ""),
@@ -79,7 +76,7 @@ impl Page<'_> {
             rho => format!("with partly the same noise (rho = {})", format_number(f64::from(rho))),
         };
         let first = format!(
-            "Each unit got a treatment ({}) and showed an outcome ({}). What would its outcome have been under a low \
+            "Each unit received a treatment ({}) and showed an outcome ({}). What would its outcome have been under a low \
              treatment ({}) or a high one ({}), {noise}?",
             question.treatments.join(", "),
             list_names(&question.outcomes),
@@ -147,7 +144,7 @@ impl Page<'_> {
             @if !rest.is_empty() {
                 (details(&format!("{} more outcomes", rest.len()), &table(&head, rest)))
             }
-            p.soft { "Factual outcomes, under the treatments that the units got." }
+            p.soft { "Factual outcomes, under the treatments that the units received." }
         }
     }
 }

@@ -1,13 +1,14 @@
 //! How to cite a report and how to reproduce it.
 
-use cfqp::data::table::{Block, TableForm};
-use cfqp::{Classes, Layout, SplitSizes, TableSpec};
+use std::path::Path;
+
+use cfqp::{SplitSizes, TableSpec};
 use maud::{Markup, html};
 
 use super::elements::{section, table};
 use super::{Page, VERSION};
-use crate::columns::table_flags;
-use crate::format::{format_count, shell_quote};
+use crate::fit_command::{fit_command, study_settings, table_spec};
+use crate::format::format_count;
 
 impl Page<'_> {
     pub(super) fn rerun(&self) -> Markup {
@@ -16,8 +17,13 @@ impl Page<'_> {
             pre { (self.citation()) }
             p { "The same command on the same files gives the same page, byte for byte:" }
             pre { (self.command) }
-            p { "The model was fitted with these settings; equal data, settings and seed give an equal model:" }
+            p {
+                "Fitting the same data with these settings gives the same model, unless separate validation data were given:"
+            }
             pre { (self.fit_command()) }
+            @for (name, value) in study_settings(&self.report.model.config) {
+                p { "This setting has no flag and belongs in [fit] of a study file: " code { (name) " = " (value) } }
+            }
             (table(&["setting", ""], &self.settings()))
         };
         section("rerun", "Cite and rerun", &body)
@@ -28,7 +34,7 @@ impl Page<'_> {
         format!(
             "cfqp {VERSION} (counterfactual queries under hidden response classes; method: De Brouwer, Deep Counterfactual \
              Estimation with Categorical Background Variables, NeurIPS 2022). Model {}, CRC-32 {:08x}, fitted by version \
-             {} with seed {} on {} units. Data {}, {} units.",
+             {} with seed {} to {} units. Data {}, {} units.",
             self.model.display(),
             self.checksum,
             model.version,
@@ -39,29 +45,14 @@ impl Page<'_> {
         )
     }
 
+    /// The command that fits the model again.
     fn fit_command(&self) -> String {
-        let config = &self.report.model.config;
-        let columns = self
-            .report
-            .model
-            .layout
-            .as_ref()
-            .map_or(String::new(), |layout| table_flags(&table_spec(layout)) + " ");
-        let data = if self.report.model.layout.is_some() { "DATA" } else { "DATA.npz" };
-        let classes = match config.classes {
-            Classes::Auto => "auto".to_owned(),
-            Classes::Given(classes) => classes.to_string(),
+        let model = &self.report.model;
+        let (data, spec) = match &model.layout {
+            Some(layout) => ("DATA", table_spec(layout)),
+            None => ("DATA.npz", TableSpec::default()),
         };
-        let members = config.members.map_or(String::new(), |members| format!(" --members {members}"));
-        let starts: Vec<&str> = config.starts.iter().map(|start| start.name()).collect();
-        let init = if starts.is_empty() { String::new() } else { format!(" --init {}", starts.join(",")) };
-        format!(
-            "cfqp fit {data} {columns}--classes {classes} --base {} --recipe {}{members}{init} --seed {} --out {}",
-            flag_value(&config.base),
-            flag_value(&config.recipe),
-            config.seed,
-            shell_quote(self.model)
-        )
+        fit_command(Path::new(data), &spec, &model.config, None, self.model)
     }
 
     /// The results of the fit, and every setting that is a single value.
@@ -89,43 +80,4 @@ fn format_setting(value: &serde_json::Value) -> String {
         serde_json::Value::Array(list) if list.is_empty() => "default of the base model".to_owned(),
         value => value.to_string().replace('"', ""),
     }
-}
-
-/// The value of a setting as a flag takes it.
-fn flag_value(setting: &impl serde::Serialize) -> String {
-    serde_json::to_value(setting)
-        .ok()
-        .and_then(|value| value.as_str().map(|text| text.replace('_', "-")))
-        .unwrap_or_default()
-}
-
-/// The description of a table from which the layout was made.
-fn table_spec(layout: &Layout) -> TableSpec {
-    let mut spec = TableSpec {
-        id: layout.id.clone(),
-        t: layout.t.clone(),
-        missing: layout.missing.clone(),
-        delimiter: layout.delimiter,
-        ..TableSpec::default()
-    };
-    match &layout.form {
-        TableForm::Wide { x, y } => {
-            (spec.x, spec.y) = (x.columns(), y.columns());
-            if let Block::Lists { shape, .. } = x {
-                spec.x_shape.clone_from(shape);
-            }
-            if let Block::Lists { shape, .. } = y {
-                spec.y_shape.clone_from(shape);
-            }
-        }
-        TableForm::Long(long) => {
-            spec.time = Some(long.time.clone());
-            spec.series.clone_from(&long.series);
-            spec.x = long.fixed.iter().map(|feature| feature.name.clone()).collect();
-            spec.y = if long.outcomes == long.series { Vec::new() } else { long.outcomes.clone() };
-            spec.treated_at = Some(long.treated_at.clone());
-            spec.step = Some(long.grid.step);
-        }
-    }
-    spec
 }

@@ -1,7 +1,7 @@
 //! The verdict on each assumption: a sentence, its figure and a plot.
 
 use cfqp::ClassScore;
-use cfqp::ask::{Assumption, Grade, Verdict};
+use cfqp::ask::{Assumption, Verdict};
 use cfqp::report::LevelCoverage;
 use maud::{Markup, html};
 
@@ -24,11 +24,7 @@ impl Page<'_> {
     }
 
     fn verdict_card(&self, verdict: &Verdict) -> Markup {
-        let grade = match verdict.grade {
-            Grade::Ok => "ok",
-            Grade::Doubtful => "doubtful",
-            Grade::Failed => "failed",
-        };
+        let grade = verdict.grade.name();
         let plot = match verdict.assumption {
             Assumption::Separation => self.separation(),
             Assumption::Overlap => self.overlap(),
@@ -84,9 +80,9 @@ impl Page<'_> {
             chart.tooltip(from, to, &format!("{label}: supported for {} of units", format_percent(*share)));
             rows.push(vec![label.clone(), format_percent(*share)]);
         }
-        let caption = "The share of units for which similar units got such a treatment. Where the line is low, answers \
+        let caption = "The share of units for which similar units received such a treatment. Where the line is low, answers \
                        extrapolate beyond the data and are flagged.";
-        let drawing = chart.into_svg("Share of units whose similar units got each treatment");
+        let drawing = chart.into_svg("Share of units whose similar units received each treatment");
         figure(&drawing, caption, Some(&table(&[&axis.title, "share of units"], &rows)))
     }
 

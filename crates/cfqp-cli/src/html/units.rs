@@ -32,7 +32,7 @@ impl Page<'_> {
         let body = html! {
             p {
                 "Factual and counterfactual outcomes of single units. Each unit is asked about the low or the high \
-                 treatment, whichever is farther from the one it got; intervals are at " (level) "%. Counterfactuals have \
+                 treatment, whichever is farther from the one it received; intervals are at " (level) "%. Counterfactuals have \
                  the colour of the unit's class, factual outcomes are black (or white)."
             }
             div #chooser.chooser {}
@@ -51,7 +51,7 @@ impl Page<'_> {
                     "Unit " (unit.id) " " span.soft { "(" (unit.why) ")" }
                 }
                 p {
-                    "It got " (treatment_text(treatments, &unit.t))
+                    "It received " (treatment_text(treatments, &unit.t))
                     " and is asked about " (treatment_text(treatments, &unit.to)) ". "
                     @if self.report.classes.len() > 1 {
                         (format!("It belongs to class {} with probability {:.2}. ", unit.class, unit.posterior[unit.class]))
@@ -96,7 +96,7 @@ impl Page<'_> {
         self.report.curves.outcomes.iter().any(|drawn| drawn.name == outcome)
     }
 
-    /// The same series before the treatment, if the model was fitted on a table of samples.
+    /// The same series before the treatment, if the model was fitted to a table of samples.
     fn before(&self, unit: &UnitSummary, outcome: usize) -> Vec<(f64, f64)> {
         let Some(TableForm::Long(long)) = self.report.model.layout.as_ref().map(|layout| &layout.form) else {
             return Vec::new();
@@ -178,7 +178,7 @@ impl Page<'_> {
         chart.band(&class, &band);
         chart.line(&class, axis.places.iter().copied().zip(curve.mean.iter().copied()));
         if let ([t], [_]) = (&unit.t[..], &self.report.question.treatments[..]) {
-            chart.vertical_rule(f64::from(*t), "got");
+            chart.vertical_rule(f64::from(*t), "received");
         }
         let mut rows = Vec::new();
         for (i, (_, low, high)) in band.iter().enumerate() {
@@ -228,10 +228,6 @@ fn explain_flags(flags: &[Flag]) -> String {
     if flags.is_empty() {
         return "The answer has no warnings.".to_owned();
     }
-    let explain = |flag: &Flag| match flag {
-        Flag::OffSupport => "no similar unit got such a treatment",
-        Flag::AmbiguousClass => "its class is ambiguous",
-        Flag::StartsDisagree => "another solution fits as well and gives a different answer",
-    };
-    format!("Warning: {}.", flags.iter().map(explain).collect::<Vec<_>>().join("; "))
+    let descriptions: Vec<&str> = flags.iter().map(|flag| flag.description()).collect();
+    format!("Warning: {}.", descriptions.join("; "))
 }

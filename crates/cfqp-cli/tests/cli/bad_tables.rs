@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::tables::wide_csv;
 use crate::{cfqp, refusals, succeed, text};
 
-const LINES: [&str; 47] = [
+const LINES: [&str; 52] = [
     // files
     "check gone.csv --x a --t t --y y",
     "check . --x a --t t --y y",
@@ -27,6 +27,10 @@ const LINES: [&str; 47] = [
     "check wide.csv --x age --y outcome",
     "check wide.csv --x age,dose --t dose --y outcome",
     "check wide.csv --x zz* --t dose --y outcome",
+    // columns with the names of settings
+    "check settings.csv --x tt --t time --y y",
+    "check settings.csv --x t --t time --y y",
+    "check settings.csv --x zz* --t time --y y",
     "check wide.csv --x id --t dose --y outcome",
     "check wide.csv --x age --t ward --y outcome",
     "check wide.csv --x age --t dose --y outcome --x-shape 1,2",
@@ -52,6 +56,8 @@ const LINES: [&str; 47] = [
     "query model.cfqp renamed.csv --treatment 0.5 --out new.csv",
     "query model.cfqp words-later.csv --treatment 0.5 --out new.parquet",
     "query model.cfqp wide.csv --treatment-from plan --out new.csv",
+    "query model.cfqp wide.csv --treatment 0.5,0.6 --out new.csv",
+    "evaluate model.cfqp wide.csv",
     "query model.cfqp wide.csv --treatment 0.5 --out new.xlsx",
     "query arrays.cfqp wide.csv --treatment 0.5 --out new.csv",
     "effect model.cfqp wide.csv --from 0.5 --to 0.7,0.8 --out new.csv",
@@ -113,6 +119,7 @@ fn make_files(folder: &Path) {
     put("long.csv", long);
     put("long-twice.csv", &long.replace("q,3,", "q,2,"));
     put("long-varies.csv", &long.replace("q,3,6,6", "q,3,6,7"));
+    put("settings.csv", "time,t,y,`x`\n1,2,3,4\n2,two,4,5\n3,4,5,6\n");
     put("few.csv", "a,t,y\n1,2,3\n2,3,4\n3,4,5\n");
     put("unknown.toml", "data = 'wide.csv'\n[table]\nx = ['age']\ntreatment = 'dose'\n");
     put("no-data.toml", "[table]\nx = ['age']\n");

@@ -122,8 +122,13 @@ fn tables_series_and_images_are_reported() {
     succeed(folder, &format!("fit a.csv {long} --classes 2 {FIT} --out a.cfqp -q"));
     let series = page(folder, "a.cfqp a.csv");
     assert!(series.contains("time since the treatment") && series.contains("mean pa before"));
-    // the same command gives the same page
+    // the same command gives the same page, and the fit that it names the same model
     assert!(series == page(folder, "a.cfqp a.csv"));
+    let (_, command) = series.split_once("<pre>cfqp fit DATA ").unwrap();
+    let (flags, _) = command.split_once(" --out a.cfqp</pre>").unwrap();
+    succeed(folder, &format!("fit a.csv {flags} --out again.cfqp -q"));
+    let read = |name: &str| std::fs::read(folder.join(name)).unwrap();
+    assert!(read("a.cfqp") == read("again.cfqp"), "{flags}");
     let report: Value = serde_json::from_str(&succeed(
         folder,
         "report a.cfqp a.csv --out j.html --units 7,3 --from 0.5 --to 0.8 --json",
@@ -156,6 +161,20 @@ fn tables_series_and_images_are_reported() {
     let images = page(folder, "c.cfqp c.npz");
     assert_eq!(images.matches("<img alt=\"Unit ").count(), 2 * 5);
     assert!(images.contains("src=\"data:image/png;base64,iVBORw0KGgo"));
+}
+
+#[test]
+fn equal_treatments_are_reported_as_such_with_a_warning() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    fit_small_table(folder);
+    let line = "report m.cfqp a.csv --from 0.5 --to 0.5 --out r.html";
+    let output = cfqp(folder, &line.split_whitespace().collect::<Vec<_>>());
+    let warning = "warning: the low and the high treatment are equal: choose two with --from and --to\n";
+    assert!(output.status.success() && text(&output.stderr).contains(warning), "{}", text(&output.stderr));
+    let page = std::fs::read_to_string(folder.join("r.html")).unwrap();
+    assert!(page.contains("The report compares two equal treatments."));
+    assert!(!page.contains("choose two"));
 }
 
 #[test]
@@ -214,22 +233,19 @@ fn a_browser_opens_the_page_without_errors() {
         .stderr(Stdio::from(file("log")))
         .spawn()
         .unwrap();
+    let read = |name: &str| String::from_utf8_lossy(&std::fs::read(folder.join(name)).unwrap()).into_owned();
     let start = Instant::now();
     while browser.try_wait().unwrap().is_none() {
         if start.elapsed() > Duration::from_secs(60) {
             browser.kill().unwrap();
             browser.wait().unwrap();
-            skip("the browser did not finish within a minute");
-            return;
+            panic!("the browser did not finish within a minute: {}", read("log"));
         }
         std::thread::sleep(Duration::from_millis(50));
     }
-    let read = |name: &str| String::from_utf8_lossy(&std::fs::read(folder.join(name)).unwrap()).into_owned();
     let (dom, log) = (read("dom"), read("log"));
-    if dom.is_empty() {
-        skip(&format!("the browser does not start: {log}"));
-        return;
-    }
+    assert!(browser.wait().unwrap().success(), "the browser failed: {log}");
+    assert!(!dom.is_empty(), "the browser shows nothing: {log}");
     assert!(dom.contains("<option value=\"all\">"), "the script does not add the choice of units");
     assert!(!log.contains("CONSOLE"), "{log}");
 }

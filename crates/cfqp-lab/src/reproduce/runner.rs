@@ -15,7 +15,7 @@ use cfqp_cli::format::format_short;
 use cfqp_cli::output::to_pretty_json;
 use cfqp_cli::progress::Progress;
 use cfqp_cli::run_progress::{RunProgress, RunTally};
-use cfqp_cli::{explain, make_folder};
+use cfqp_cli::{create_runs_folder, explain};
 
 use super::class_search::{self, ClassSearch};
 use super::gallery::Gallery;
@@ -53,7 +53,7 @@ impl<'a> Runner<'a> {
             args,
             show,
             resources,
-            runs: make_folder(&args.out)?,
+            runs: create_runs_folder(&args.out)?,
             tally: Mutex::new(RunTally::new(planned)),
             train_digits: digits(MnistSplit::Train)?,
             test_digits: digits(MnistSplit::Test)?,

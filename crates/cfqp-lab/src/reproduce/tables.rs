@@ -3,7 +3,7 @@
 
 use cfqp::eval::{RunStatistics, Scores};
 use cfqp::rivals::Method;
-use cfqp_cli::comparison_table::{ComparisonTable, format_spread};
+use cfqp_cli::comparison_table::{ComparisonTable, format_statistics};
 use cfqp_cli::format::format_short;
 
 use super::plan::{Experiment, swept_name};
@@ -108,7 +108,7 @@ fn swept_grid(title: &str, outcomes: &[Outcome]) -> Grid {
                 columns.iter().map(|column| spread(outcomes, method, column, CF_MSE.score)).collect();
             if spreads.iter().any(Option::is_some) {
                 let mut row = vec![scenario.name(), method.name().to_owned()];
-                row.extend(spreads.into_iter().map(|spread| format_spread(spread, format_short)));
+                row.extend(spreads.into_iter().map(|spread| format_statistics(spread, format_short)));
                 rows.push(row);
             }
         }
@@ -172,7 +172,7 @@ fn grid(experiment: Experiment, outcomes: &[Outcome], measure: &Measure) -> Grid
         }
         let mut row = vec![method.name().to_owned()];
         for (column, spread) in columns.iter().zip(spreads) {
-            row.push(format_spread(spread, format_short));
+            row.push(format_statistics(spread, format_short));
             let cell = || published(method, column).map_or_else(|| "–".to_owned(), format_short);
             row.extend(has_published(column).then(cell));
         }

@@ -71,6 +71,15 @@ impl Flag {
         }
     }
 
+    /// What the flag means, as part of a sentence.
+    pub fn description(self) -> &'static str {
+        match self {
+            Self::OffSupport => "no similar unit received such a treatment",
+            Self::AmbiguousClass => "no class is clearly the most probable",
+            Self::StartsDisagree => "another solution fits as well and gives a different answer",
+        }
+    }
+
     /// The text of a `flag` column: `ok`, or the names joined by `|`.
     pub(crate) fn join(flags: impl IntoIterator<Item = Self>) -> String {
         let names: Vec<&str> = flags.into_iter().map(Self::name).collect();

@@ -1,4 +1,4 @@
-//! Counterfactual questions: this unit had x, got t and showed y; what would its outcome have been under t'?
+//! Counterfactual questions: this unit had x, received t and showed y; what would its outcome have been under t'?
 //!
 //! Abduction: the posterior P(k | x, t, y) over classes by Bayes' rule on the fitted mixture, and for each class the
 //! unit's noise u_k = (y - m_k(x, t)) / s_k(t). Action: set t'. Prediction: for each class

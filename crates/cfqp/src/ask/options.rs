@@ -59,7 +59,7 @@ impl AskOptions {
     /// [`Error::Config`] names the option that cannot be used.
     pub fn validate(&self) -> Result<()> {
         if !(0.0..=1.0).contains(&self.rho) {
-            let hint = "1 is the same noise in both worlds, 0 is fresh noise";
+            let hint = "give 1 for the same noise, 0 for fresh noise";
             return Err(Error::config("rho", format!("{} is not between 0 and 1", self.rho), hint));
         }
         if !(self.level > 0.0 && self.level < 1.0) {

@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use crate::data::table::{FileFormat, Ids, Layout, ReadSummary, UnitBatch, UnitReader, read_column_names};
+use crate::data::table::{
+    FileFormat, Ids, Layout, ReadSummary, UnitBatch, UnitReader, list_names, read_column_names,
+};
 use crate::data::{Dataset, Units, read_array};
 use crate::model::Model;
 use crate::{Error, Result};
@@ -95,7 +97,7 @@ fn check_columns(path: &Path, layout: &Layout, names: &[String]) -> Result<()> {
     match names.iter().find(|name| !columns.contains(name)) {
         None => Ok(()),
         Some(name) => {
-            let hint = format!("the columns are {}", columns.join(", "));
+            let hint = format!("the columns are {}", list_names(&columns));
             Err(Error::file(path, format!("column `{name}` does not exist"), hint))
         }
     }

@@ -35,12 +35,23 @@ pub enum Grade {
     Failed,
 }
 
+impl Grade {
+    /// The name in output and files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Doubtful => "doubtful",
+            Self::Failed => "failed",
+        }
+    }
+}
+
 /// An assumption that a verdict is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Assumption {
     /// Classes can be told apart.
     Separation,
-    /// Similar units got different treatments.
+    /// Similar units received different treatments.
     Overlap,
     /// EM reaches the same answers from other starts.
     AgreementOfStarts,
@@ -66,7 +77,7 @@ impl Assumption {
     pub fn title(self) -> &'static str {
         match self {
             Self::Separation => "Can the classes be told apart?",
-            Self::Overlap => "Did similar units get different treatments?",
+            Self::Overlap => "Did similar units receive different treatments?",
             Self::AgreementOfStarts => "Do other starts lead to the same answers?",
             Self::Calibration => "Do the intervals reach their coverage?",
             Self::NumberOfClasses => "Is the number of classes right?",
@@ -164,7 +175,7 @@ impl Model {
         }
         let share = true_share(supported.into_iter());
         let sentence = format!(
-            "for {:.1}% of units, similar units got treatments from the 10th to the 90th percentile",
+            "for {:.1}% of units, similar units received treatments from the 10th to the 90th percentile",
             100.0 * share
         );
         Ok(Verdict::new(Assumption::Overlap, share, VerdictLimits { ok: 0.8, failed: 0.5 }, sentence))

@@ -1,4 +1,4 @@
-//! The support: the treatments that units similar to a given one got.
+//! The support: the treatments that units similar to a given one received.
 
 use super::prior::block_means;
 use crate::data::NamedArray;
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_treatment_is_supported_if_similar_units_got_it() {
-        // units with small x got t in [0, 1], those with large x got t in [10, 11]
+        // units with small x received t in [0, 1], those with large x received t in [10, 11]
         let n = 400;
         let x: Vec<f32> =
             (0..n).map(|i| if i % 2 == 0 { 0.0 } else { 5.0 } + (i % 13) as f32 / 50.0).collect();

@@ -21,7 +21,7 @@ pub struct Shapes {
     pub(crate) classes: usize,
 }
 
-const SAME_SHAPES: &str = "give units of the shapes that the model was fitted on";
+const SAME_SHAPES: &str = "give units of the shapes that the model was fitted to";
 
 impl Shapes {
     /// The shapes of `data`, without class input.
@@ -40,17 +40,17 @@ impl Shapes {
         let pairs = [("x", data.x().shape(), &self.x), ("y", data.y().shape(), &self.y)];
         for (name, seen, expected) in pairs {
             if seen != expected {
-                let problem = format!("a unit has shape {seen:?}, the model was fitted on {expected:?}");
+                let problem = format!("a unit has shape {seen:?}, the model was fitted to {expected:?}");
                 return Err(Error::data(name, problem, SAME_SHAPES));
             }
         }
         if data.t().elements() != self.t {
             let problem =
-                format!("{} treatments per unit, the model was fitted on {}", data.t().elements(), self.t);
+                format!("{} treatments per unit, the model was fitted to {}", data.t().elements(), self.t);
             return Err(Error::data("t", problem, SAME_SHAPES));
         }
         if data.x().mask().is_some() && !self.missing {
-            let hint = "fit the model on data with missing values, or fill them in";
+            let hint = "fit the model to data with missing values, or fill them in";
             return Err(Error::data("x", "values are missing, and none were in training", hint));
         }
         Ok(())

@@ -15,7 +15,7 @@ const TYPICAL_UNITS_PER_CLASS: usize = 2;
 /// ... unless there are more classes than this; then it is one.
 const MAX_CLASSES_WITH_SEVERAL_UNITS: usize = 4;
 
-/// One unit, with its answer under the low or the high treatment, whichever is farther from the treatment it got.
+/// One unit, with its answer under the low or the high treatment, whichever is farther from the treatment it received.
 #[derive(Clone, Debug, Serialize)]
 pub struct UnitSummary {
     /// The id of the unit.
@@ -29,7 +29,7 @@ pub struct UnitSummary {
     /// The flags of the answer; serialised as the text of a `flag` column.
     #[serde(rename = "flag", serialize_with = "serialise_flags")]
     pub flags: Vec<Flag>,
-    /// The treatment that the unit got.
+    /// The treatment that the unit received.
     pub t: Vec<f32>,
     /// The treatment of the answer.
     pub to: Vec<f32>,

@@ -58,7 +58,7 @@ fn answer_in_batches(
 /// Checks that none of the named settings is 0.
 fn check_positive(settings: &[(&'static str, usize)]) -> Result<()> {
     match settings.iter().find(|(_, value)| *value == 0) {
-        Some(&(name, _)) => Err(Error::config(name, "it is 0", "give at least 1")),
+        Some(&(name, _)) => Err(Error::config(name, "must be at least 1, is 0", "give a positive integer")),
         None => Ok(()),
     }
 }

@@ -1,4 +1,4 @@
-//! SC, synthetic control: the unit as a weighted mean of units that got the new treatment.
+//! SC, synthetic control: the unit as a weighted mean of units that received the new treatment.
 //!
 //! Donors are the training units i with |t_i - t'| < window in every treatment. With weights
 //!

@@ -7,7 +7,7 @@ use rand::RngExt as _;
 
 use crate::config::Start;
 use crate::math::cluster::{Choice, GaussianMixture, KMeans, Rows};
-use crate::{Result, Rng};
+use crate::{Error, Result, Rng};
 
 /// The largest number of units that a Gaussian mixture is fitted to.
 const MAX_MIXTURE_UNITS: usize = 1000;
@@ -26,7 +26,7 @@ pub(crate) struct StartInputs<'a> {
 /// The initial class of every unit; `choice` selects among restarts.
 ///
 /// # Errors
-/// If the clustering fails, for example because there are fewer units than classes.
+/// If there are fewer units than classes, or the clustering fails.
 pub(crate) fn initial_labels(
     start: Start,
     inputs: StartInputs<'_>,
@@ -37,6 +37,10 @@ pub(crate) fn initial_labels(
     let StartInputs { residuals, outcomes, shape } = inputs;
     let width = shape.iter().product();
     let n = residuals.len() / width;
+    if n < classes {
+        let problem = format!("{n} training units cannot form {classes} classes");
+        return Err(Error::fit(problem, "try fewer classes, or give more units"));
+    }
     let kmeans = |values: &[f32], rng: &mut Rng| -> Result<Vec<usize>> {
         let rows = Rows::new(values, values.len() / n)?;
         Ok(KMeans { choice, ..KMeans::new(classes) }.fit(&rows, rng)?.labels)

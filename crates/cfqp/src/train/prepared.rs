@@ -43,11 +43,11 @@ impl Prepared {
     }
 }
 
-/// Checks that there are enough units to fit a model on.
+/// Checks that there are enough units to fit a model to.
 pub(crate) fn check_size(data: &Dataset) -> Result<()> {
     if data.len() >= MIN_UNITS {
         return Ok(());
     }
-    let problem = format!("{} units are too few to fit a model on", data.len());
+    let problem = format!("{} units are too few to fit a model to", data.len());
     Err(Error::data("x", problem, format!("give at least {MIN_UNITS}")))
 }

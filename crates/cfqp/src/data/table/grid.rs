@@ -21,7 +21,7 @@ struct UnitArrays {
 
 impl Samples {
     /// The median time between two samples of a unit.
-    pub(super) fn usual_step(&self) -> Result<f64, Problem> {
+    pub(super) fn median_step(&self) -> Result<f64, Problem> {
         let gap = |pair: &[u32]| {
             let is_same_unit = self.unit[pair[0] as usize] == self.unit[pair[1] as usize];
             is_same_unit.then(|| self.time[pair[1] as usize] - self.time[pair[0] as usize])
@@ -214,12 +214,12 @@ fn add_to_mean(mean: &mut f32, count: &mut u32, value: f32) -> bool {
 fn check_range(name: &str, range: GridRange, step: f64, side: &str) -> Result<(), Problem> {
     let GridRange { first, last } = range;
     if first > last {
-        let problem = format!("{name}: no sample was taken {side} the treatment");
+        let problem = format!("no sample was taken {side} the treatment: {name} is empty");
         let hint = "compare `treated_at` with the times: samples up to that time are x, later ones are y";
         return Err(Problem::new(problem, hint));
     }
     if last - first >= MAX_POINTS {
-        let problem = format!("{name}: the grid has {} points with step {step}", last - first + 1);
+        let problem = format!("the grid of {name} has {} points with step {step}", last - first + 1);
         let hint = "limit the time by `before` and `after`, or set a larger `step`; check for outlying times";
         return Err(Problem::new(problem, hint));
     }

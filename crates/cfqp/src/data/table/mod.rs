@@ -41,6 +41,7 @@ pub use format::FileFormat;
 pub use guard::is_catching_panics;
 pub use ids::Ids;
 pub use layout::{Block, Feature, GridRange, Layout, SampleLayout, TableForm, TimeGrid, UnitShapes};
+pub(crate) use names::list_names;
 pub use output::{OutputBatch, OutputColumn};
 pub use read::Table;
 pub use read_summary::{DropReason, DroppedUnits, ReadSummary};

@@ -1,6 +1,6 @@
 //! Column patterns: plain names, ranges `x0..x19` and the wildcards `*` and `?`.
 
-use super::problem::Problem;
+use super::problem::{Problem, quote_in_hint};
 
 /// The columns that match `patterns`, without repetition, in the order of the patterns. Wildcards and ranges between
 /// columns skip those `taken` by another role; a plain name always matches its column.
@@ -77,7 +77,9 @@ fn numbered(first: &str, last: &str) -> Option<Vec<String>> {
 
 fn unknown(role: &str, name: &str, columns: &[String]) -> Problem {
     let hint = match nearest(name, columns) {
-        Some(near) => format!("did you mean `{near}`? The columns are {}", list_names(columns)),
+        Some(near) => {
+            format!("did you mean {}? The columns are {}", quote_in_hint(near), list_names(columns))
+        }
         None => format!("the columns are {}", list_names(columns)),
     };
     Problem::new(format!("{role}: there is no column `{name}`"), hint)
@@ -91,10 +93,10 @@ pub(crate) fn nearest<'a>(name: &str, columns: &'a [String]) -> Option<&'a Strin
     (distance(&best) <= limit).then_some(best)
 }
 
-/// Lists the first names, for a message.
+/// Lists the first names, for a message or a hint, in which backticks mark settings.
 pub(crate) fn list_names(names: &[String]) -> String {
     const MAX_SHOWN: usize = 12;
-    let shown: Vec<&str> = names.iter().take(MAX_SHOWN).map(String::as_str).collect();
+    let shown: Vec<String> = names.iter().take(MAX_SHOWN).map(|name| name.replace('`', "'")).collect();
     match names.len() {
         0..=MAX_SHOWN => shown.join(", "),
         total => format!("{}, ... ({total} in total)", shown.join(", ")),
@@ -145,7 +147,7 @@ mod tests {
         assert_eq!(found(&["a..b", "age", "age"]).unwrap(), "a..b age");
         let error = found(&["agee"]).unwrap_err();
         assert_eq!(error.problem, "x: there is no column `agee`");
-        assert!(error.hint.starts_with("did you mean `age`? The columns are id, x0"));
+        assert!(error.hint.starts_with("did you mean 'age'? The columns are id, x0"));
         assert_eq!(found(&["x0..x5"]).unwrap_err().problem, "x: there is no column `x3`");
         assert_eq!(found(&["z*"]).unwrap_err().problem, "x `z*` matches no column");
         assert!(found(&["age..x0"]).unwrap_err().problem.contains("comes after"));

@@ -33,6 +33,11 @@ impl Problem {
     }
 }
 
+/// A name or text of the table, quoted for a hint. Backticks mark settings there, so the text must not contain any.
+pub(crate) fn quote_in_hint(text: &str) -> String {
+    format!("'{}'", text.replace('`', "'"))
+}
+
 /// The start of a text, for a message.
 pub(crate) fn shorten(text: &str) -> String {
     const MAX_CHARS: usize = 40;

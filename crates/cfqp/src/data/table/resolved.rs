@@ -114,7 +114,7 @@ impl ResolvedColumns {
         let missing_words = MissingWords::new(&spec.missing);
         let columns = SampleColumns::new(&layout, &samples);
         let collected = Samples::collect(&columns, path, source, &missing_words, summary)?;
-        let step = spec.step.map_or_else(|| collected.usual_step(), Ok).map_err(at)?;
+        let step = spec.step.map_or_else(|| collected.median_step(), Ok).map_err(at)?;
         samples.grid = collected.grid(step, spec.before, spec.after).map_err(at)?;
         layout.form = TableForm::Long(samples.clone());
         let batch = collected.to_batch(&layout, &samples, true, summary)?;

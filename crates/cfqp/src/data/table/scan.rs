@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::cells::{Cell, Cells, DATES_HINT, MissingWords, is_date};
-use super::problem::{Problem, shorten};
+use super::problem::{Problem, quote_in_hint, shorten};
 use super::role::ColumnRole;
 use super::source::{Chunk, Place, Source};
 use crate::error::Result;
@@ -204,13 +204,14 @@ impl ColumnScan {
 
 /// The problem of a cell that should be a number, in a table whose columns are being described.
 fn not_a_number(place: Place, column: &str, text: &str, role: ColumnRole) -> Problem {
-    let shown = shorten(text);
     let comma = text.contains(',') && text.replace(',', ".").parse::<f64>().is_ok();
-    let missing = format!("fix the cell, or add '{shown}' to `missing` if it stands for a missing value");
+    let cell = quote_in_hint(&shorten(text));
+    let missing = format!("fix the cell, or add {cell} to `missing` if it stands for a missing value");
     let hint = match role {
         _ if comma => "use a decimal point".to_owned(),
         ColumnRole::Covariate => {
-            format!("{missing}, or add `{column}` to `categorical` if all cells are categories")
+            let column = quote_in_hint(column);
+            format!("{missing}, or add {column} to `categorical` if all cells are categories")
         }
         ColumnRole::Treatment | ColumnRole::Outcome => format!("{missing}, or encode categories as numbers"),
         _ => missing,

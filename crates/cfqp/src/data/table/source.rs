@@ -17,7 +17,7 @@ use super::csv_reader::{CsvReader, open_csv};
 use super::format::FileFormat;
 use super::guard::{Caught, catch_panics};
 use super::names::{list_names, nearest};
-use super::problem::Problem;
+use super::problem::{Problem, quote_in_hint};
 use crate::error::{Error, Result};
 
 const PARQUET_HINT: &str = "the file is damaged or is not a Parquet file: write it again";
@@ -245,7 +245,7 @@ pub(crate) fn check_present(wanted: &[String], columns: &[String]) -> Result<(),
         more => format!(", nor {more} other columns of the model"),
     };
     let rename = nearest(first, columns)
-        .map_or(String::new(), |near| format!("did you mean `{near}`? If so, rename it; "));
+        .map_or(String::new(), |near| format!("did you mean {}? If so, rename it; ", quote_in_hint(near)));
     let hint =
         format!("{rename}the model was fitted with this column; the columns are {}", list_names(columns));
     Err(Problem::new(format!("there is no column `{first}`{others}"), hint))

@@ -12,7 +12,7 @@ use crate::data::{Dataset, MIN_UNITS, Units};
 /// A treatment with at most this number of distinct values gives a warning.
 const MAX_DISCRETE_TREATMENTS: usize = 4;
 
-/// What was read from a table or an array file, and whether a model can be fitted on it.
+/// What was read from a table or an array file, and whether a model can be fitted to it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TableSummary {
     /// The number of rows read.

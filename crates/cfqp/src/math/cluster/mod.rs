@@ -69,7 +69,7 @@ fn check(rows: &Rows, classes: usize, restarts: usize, max_iterations: usize) ->
     let settings = [("classes", classes), ("restarts", restarts), ("max_iterations", max_iterations)];
     for (name, value) in settings {
         if value == 0 {
-            return Err(Error::config(name, "it is 0", "give at least 1"));
+            return Err(Error::config(name, "must be at least 1, is 0", "give a positive integer"));
         }
     }
     if rows.len() < classes {

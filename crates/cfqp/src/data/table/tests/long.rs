@@ -108,9 +108,9 @@ fn mistakes_in_a_long_table_are_errors_with_their_place() {
     let sexed = TableSpec { x: strings("sex"), ..long_spec() };
     assert_error(&changes, &sexed, "line 7, column `sex`: f, but unit q has m in line 6", "`series`");
     let late = TableSpec { treated_at: Some(TreatedAt::Number(99.0)), ..long_spec() };
-    assert_error(LONG, &late, "y: no sample was taken after the treatment", "`treated_at`");
+    assert_error(LONG, &late, "no sample was taken after the treatment: y is empty", "`treated_at`");
     let early = TableSpec { treated_at: Some(TreatedAt::Number(0.0)), ..long_spec() };
-    assert_error(LONG, &early, "x: no sample was taken up to the treatment", "`treated_at`");
+    assert_error(LONG, &early, "no sample was taken up to the treatment: x is empty", "`treated_at`");
     let fine = TableSpec { step: Some(1e-5), ..long_spec() };
     assert_error(LONG, &fine, "points with step 0.00001", "`before`");
     assert_error(

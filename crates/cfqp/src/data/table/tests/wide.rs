@@ -37,7 +37,7 @@ fn a_layout_reads_another_table_in_batches_and_reports_what_it_drops() {
     assert!(dropped.iter().any(|d| d.reason == unknown));
     let error = layout.read(&folder.write("c.csv", "sex,id,y,Dose,age\n"), true).unwrap_err();
     assert!(error.to_string().ends_with("there is no column `dose`"), "{error}");
-    assert!(error.hint().unwrap().starts_with("did you mean `Dose`?"));
+    assert!(error.hint().unwrap().starts_with("did you mean 'Dose'?"));
     let json = serde_json::to_string(&layout).unwrap();
     assert_eq!(serde_json::from_str::<Layout>(&json).unwrap(), layout);
     assert!(layout.is_sound());
@@ -86,7 +86,7 @@ fn mistakes_in_a_csv_file_are_errors_with_their_place() {
         "a,t,y\n1,2,3\noops,2,3\n",
         &xty,
         "line 3, column `a`: `oops` is not a number",
-        "`a` to `categorical`",
+        "'a' to `categorical`",
     );
     assert_error("a,t,y\n1,\"0,5\",3\n", &xty, "`0,5` is not a number", "decimal point");
     assert_error("a,t,y\n1,2,inf\n", &xty, "line 2, column `y`: `inf`", "fix");
@@ -102,7 +102,7 @@ fn mistakes_in_a_csv_file_are_errors_with_their_place() {
         "age,t,y\n1,2,3\n",
         &wide_spec("agee", "t", "y"),
         "x: there is no column `agee`",
-        "did you mean `age`?",
+        "did you mean 'age'?",
     );
     assert_error(
         "a,t,y\n1,2,3\n",
