@@ -1,26 +1,26 @@
 //! Tables of a comparison as text, Markdown and LaTeX; cells are mean ± standard deviation.
 
-use cfqp::eval::{RunStatistics, Summary};
+use cfqp::eval::{Measure, RunStatistics, Summary};
 
 use crate::format::{align_rows, format_short};
 
-/// A column: the name of the measure in the library, its heading, the format of its numbers.
-type Column = (&'static str, &'static str, fn(f64) -> String);
+/// A column: the measure, its heading, the format of its numbers.
+type Column = (Measure, &'static str, fn(f64) -> String);
 
 const COLUMNS: [Column; 13] = [
-    ("cf_mse", "cf mse", format_short),
-    ("cf_mse_raw", "in units of y", format_short),
-    ("ssim", "SSIM", three),
-    ("pehe", "PEHE", format_short),
-    ("pehe_square", "PEHE^2", format_short),
-    ("class_accuracy", "accuracy", three),
-    ("ari", "ARI", three),
-    ("coverage", "coverage", three),
-    ("width", "width", format_short),
-    ("validation_loss", "own val loss", format_short),
-    ("fit_seconds", "fit s", one),
-    ("query_seconds", "query s", one),
-    ("peak_rss_mb", "MB", whole),
+    (Measure::CfMse, "cf mse", format_short),
+    (Measure::CfMseRaw, "in units of y", format_short),
+    (Measure::Ssim, "SSIM", three),
+    (Measure::Pehe, "PEHE", format_short),
+    (Measure::PeheSquare, "PEHE^2", format_short),
+    (Measure::ClassAccuracy, "accuracy", three),
+    (Measure::Ari, "ARI", three),
+    (Measure::Coverage, "coverage", three),
+    (Measure::Width, "width", format_short),
+    (Measure::ValidationLoss, "own val loss", format_short),
+    (Measure::FitSeconds, "fit s", one),
+    (Measure::QuerySeconds, "query s", one),
+    (Measure::PeakRssMb, "MB", whole),
 ];
 
 fn three(value: f64) -> String {
@@ -43,15 +43,17 @@ pub struct ComparisonTable {
 impl ComparisonTable {
     /// A row per summary.
     pub fn new(summaries: &[Summary]) -> Self {
-        let has = |name: &str| summaries.iter().any(|summary| find(summary, name).is_some());
-        let columns: Vec<&Column> = COLUMNS.iter().filter(|(name, ..)| has(name)).collect();
+        let has = |measure: Measure| summaries.iter().any(|summary| find(summary, measure).is_some());
+        let columns: Vec<&Column> = COLUMNS.iter().filter(|(measure, ..)| has(*measure)).collect();
         let heading = std::iter::once("method").chain(columns.iter().map(|column| column.1));
         let mut rows = vec![heading.map(str::to_owned).collect::<Vec<_>>()];
         for summary in summaries {
             let failed =
                 if summary.failed > 0 { format!(" ({} failed)", summary.failed) } else { String::new() };
             let mut row = vec![format!("{}{failed}", summary.method.name())];
-            row.extend(columns.iter().map(|(name, _, write)| format_statistics(find(summary, name), *write)));
+            row.extend(
+                columns.iter().map(|(measure, _, write)| format_statistics(find(summary, *measure), *write)),
+            );
             rows.push(row);
         }
         Self { rows }
@@ -89,8 +91,8 @@ impl ComparisonTable {
     }
 }
 
-fn find(summary: &Summary, name: &str) -> Option<RunStatistics> {
-    summary.measures.iter().find(|measure| measure.name == name).and_then(|measure| measure.statistics)
+fn find(summary: &Summary, measure: Measure) -> Option<RunStatistics> {
+    summary.measures.iter().find(|summary| summary.measure == measure).and_then(|summary| summary.statistics)
 }
 
 /// Mean ± standard deviation; a dash if there is no value.
@@ -111,20 +113,20 @@ mod tests {
 
     #[test]
     fn a_table_has_a_column_for_every_measure_with_values() {
-        let measure = |name, values: &[f64]| {
+        let measure = |measure, values: &[f64]| {
             let statistics = RunStatistics::from_values(values);
-            MeasureSummary { name, statistics }
+            MeasureSummary { measure, statistics }
         };
         let summaries = [
             Summary {
                 method: Method::Sc,
                 failed: 1,
-                measures: vec![measure("cf_mse", &[0.5]), measure("pehe_square", &[])],
+                measures: vec![measure(Measure::CfMse, &[0.5]), measure(Measure::PeheSquare, &[])],
             },
             Summary {
                 method: Method::Cfqp,
                 failed: 0,
-                measures: vec![measure("cf_mse", &[0.1, 0.3]), measure("pehe_square", &[0.01])],
+                measures: vec![measure(Measure::CfMse, &[0.1, 0.3]), measure(Measure::PeheSquare, &[0.01])],
             },
         ];
         let cells = ComparisonTable::new(&summaries);

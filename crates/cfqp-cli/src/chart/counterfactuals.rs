@@ -9,7 +9,7 @@ use super::{Anchor, Chart, Frame, standalone};
 pub struct Example<'a> {
     pub unit: usize,
     pub class: usize,
-    /// The treatment that the unit got.
+    /// The treatment that the unit received.
     pub factual_t: f32,
     /// The treatment asked about.
     pub new_t: f32,
@@ -100,7 +100,7 @@ fn panel(example: &Example<'_>, channel: usize, row: usize, range: (f64, f64), i
     if channel == 0 {
         let Example { unit, class, factual_t, new_t, .. } = example;
         let title =
-            format!("unit {unit}, class {class}: got t = {factual_t:.2}, asked about t' = {new_t:.2}");
+            format!("unit {unit}, class {class}: received t = {factual_t:.2}, asked about t' = {new_t:.2}");
         chart.text("heading", frame.left, top + 18.0, Anchor::Start, &title);
     }
     let name = format!("channel {}", channel + 1);
@@ -162,7 +162,7 @@ mod tests {
         };
         let svg = draw_counterfactuals(&[example, example]);
         assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
-        assert_eq!(svg.matches("unit 7, class 1: got t = 0.25, asked about t' = 0.75").count(), 2);
+        assert_eq!(svg.matches("unit 7, class 1: received t = 0.25, asked about t' = 0.75").count(), 2);
         // the legend has one line of each kind, and so has every panel
         assert_eq!(svg.matches("class=\"line wide k0\"").count(), 5);
     }

@@ -161,36 +161,74 @@ impl RunStatistics {
 }
 
 /// A measure of a run.
-#[derive(Clone, Copy, Debug)]
-pub struct Measure {
-    /// Its name, which is that of its field in [`Scores`].
-    pub name: &'static str,
-    /// Its value, where a run has it.
-    pub value: fn(&Scores) -> Option<f64>,
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Measure {
+    /// Mean squared error of the counterfactual.
+    CfMse,
+    /// The same in units of y.
+    CfMseRaw,
+    /// Structural similarity of images.
+    Ssim,
+    /// Error of effects, with its square root.
+    Pehe,
+    /// Error of effects, without the square root.
+    PeheSquare,
+    /// The share of units in their true class.
+    ClassAccuracy,
+    /// Adjusted Rand index of true and found classes.
+    Ari,
+    /// Coverage of the intervals.
+    Coverage,
+    /// Mean width of the intervals.
+    Width,
+    /// The method's own loss on held-out training units.
+    ValidationLoss,
+    /// Duration of the fit.
+    FitSeconds,
+    /// Duration of the answers.
+    QuerySeconds,
+    /// Peak memory in megabytes.
+    PeakRssMb,
 }
 
 impl Measure {
-    const fn new(name: &'static str, value: fn(&Scores) -> Option<f64>) -> Self {
-        Self { name, value }
+    /// All measures, in the order of tables.
+    pub const ALL: [Self; 13] = [
+        Self::CfMse,
+        Self::CfMseRaw,
+        Self::Ssim,
+        Self::Pehe,
+        Self::PeheSquare,
+        Self::ClassAccuracy,
+        Self::Ari,
+        Self::Coverage,
+        Self::Width,
+        Self::ValidationLoss,
+        Self::FitSeconds,
+        Self::QuerySeconds,
+        Self::PeakRssMb,
+    ];
+
+    /// The value of the measure in a run, if the run has it.
+    pub fn value(self, scores: &Scores) -> Option<f64> {
+        match self {
+            Self::CfMse => Some(scores.cf_mse),
+            Self::CfMseRaw => Some(scores.cf_mse_raw),
+            Self::Ssim => scores.ssim,
+            Self::Pehe => scores.pehe,
+            Self::PeheSquare => scores.pehe_square,
+            Self::ClassAccuracy => scores.class_accuracy,
+            Self::Ari => scores.ari,
+            Self::Coverage => scores.coverage,
+            Self::Width => scores.width,
+            Self::ValidationLoss => scores.validation_loss,
+            Self::FitSeconds => Some(scores.fit_seconds),
+            Self::QuerySeconds => Some(scores.query_seconds),
+            Self::PeakRssMb => scores.peak_rss_mb,
+        }
     }
 }
-
-/// The measures of a run, in the order of tables.
-pub const MEASURES: [Measure; 13] = [
-    Measure::new("cf_mse", |scores| Some(scores.cf_mse)),
-    Measure::new("cf_mse_raw", |scores| Some(scores.cf_mse_raw)),
-    Measure::new("ssim", |scores| scores.ssim),
-    Measure::new("pehe", |scores| scores.pehe),
-    Measure::new("pehe_square", |scores| scores.pehe_square),
-    Measure::new("class_accuracy", |scores| scores.class_accuracy),
-    Measure::new("ari", |scores| scores.ari),
-    Measure::new("coverage", |scores| scores.coverage),
-    Measure::new("width", |scores| scores.width),
-    Measure::new("validation_loss", |scores| scores.validation_loss),
-    Measure::new("fit_seconds", |scores| Some(scores.fit_seconds)),
-    Measure::new("query_seconds", |scores| Some(scores.query_seconds)),
-    Measure::new("peak_rss_mb", |scores| scores.peak_rss_mb),
-];
 
 /// The measures of one method over its runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -199,24 +237,17 @@ pub struct Summary {
     pub method: Method,
     /// The number of runs that failed.
     pub failed: usize,
-    /// One summary for each of [`MEASURES`].
+    /// One summary for each of [`Measure::ALL`].
     pub measures: Vec<MeasureSummary>,
 }
 
-/// One measure over the runs of a method; serialised as the pair of both.
+/// One measure over the runs of a method.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[serde(into = "(&'static str, Option<RunStatistics>)")]
 pub struct MeasureSummary {
-    /// The name of the measure.
-    pub name: &'static str,
+    /// The measure.
+    pub measure: Measure,
     /// Its statistics; none if no run has the measure.
     pub statistics: Option<RunStatistics>,
-}
-
-impl From<MeasureSummary> for (&'static str, Option<RunStatistics>) {
-    fn from(summary: MeasureSummary) -> Self {
-        (summary.name, summary.statistics)
-    }
 }
 
 /// One summary per method, in the order of `runs`.
@@ -226,11 +257,11 @@ pub fn summarise(runs: &[MethodRun]) -> Vec<Summary> {
     let summary = |method: Method| {
         let of_method = || runs.iter().filter(|run| run.method == method);
         let scores: Vec<&Scores> = of_method().filter_map(|run| run.scores.as_ref()).collect();
-        let measure = |measure: &Measure| {
-            let values: Vec<f64> = scores.iter().filter_map(|scores| (measure.value)(scores)).collect();
-            MeasureSummary { name: measure.name, statistics: RunStatistics::from_values(&values) }
+        let measure = |measure: Measure| {
+            let values: Vec<f64> = scores.iter().filter_map(|scores| measure.value(scores)).collect();
+            MeasureSummary { measure, statistics: RunStatistics::from_values(&values) }
         };
-        let measures = MEASURES.iter().map(measure).collect();
+        let measures = Measure::ALL.into_iter().map(measure).collect();
         Summary { method, failed: of_method().count() - scores.len(), measures }
     };
     methods.into_iter().map(summary).collect()

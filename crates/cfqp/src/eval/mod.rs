@@ -9,9 +9,7 @@ mod runs;
 mod ssim;
 
 pub use crate::math::{Coverage, adjusted_rand_index, best_matching, class_accuracy};
-pub use compare::{
-    CompareMonitor, Comparison, MEASURES, Measure, MeasureSummary, RunStatistics, Summary, summarise,
-};
+pub use compare::{CompareMonitor, Comparison, Measure, MeasureSummary, RunStatistics, Summary, summarise};
 use evaluate::accuracy;
 pub use evaluate::{Evaluation, Reference, evaluate, read_classes, read_truth};
 pub use measures::{Pehe, coverage, mse, pehe};
