@@ -125,7 +125,7 @@ fn flags_override_a_study_file() {
     assert!(succeed(folder, "check study.toml").contains("no problems found"));
     let selected = json(folder, "select study.toml --classes 1..3 --plot k.svg");
     let tried: Vec<u64> =
-        selected["tried"].as_array().unwrap().iter().map(|t| t["classes"].as_u64().unwrap()).collect();
+        selected["candidates"].as_array().unwrap().iter().map(|t| t["classes"].as_u64().unwrap()).collect();
     assert_eq!(tried, [1, 2, 3]);
     assert!(std::fs::read_to_string(folder.join("k.svg")).unwrap().contains("<svg"));
 }
