@@ -33,7 +33,10 @@ fn simulate_fit_query_and_evaluate_work_together() {
     let fields =
         ["val_nll", "val_mse", "seconds", "epochs", "sharing", "class_sizes", "delta_hat", "agreement"];
     assert_fields(&fit, &fields);
-    assert_fields(&fit, &["one_class_suffices", "candidates", "starts", "notes", "units", "model", "peak_rss_mb"]);
+    assert_fields(
+        &fit,
+        &["one_class_suffices", "candidates", "starts", "notes", "units", "model", "peak_rss_mb"],
+    );
     let printed = succeed(folder, &format!("{FIT} --threads 3 --out b.cfqp"));
     assert!(
         printed.contains("<- chosen") && printed.contains("next: cfqp query b.cfqp train.npz"),
