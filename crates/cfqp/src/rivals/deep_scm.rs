@@ -29,7 +29,7 @@ use crate::{Result, Rng, stream};
 /// The shortest side of a grid that gets U-Nets.
 const MIN_UNET_SIDE: usize = 8;
 
-/// Settings of [`DeepScm`].
+/// Settings of Deep-SCM.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DeepScmConfig {

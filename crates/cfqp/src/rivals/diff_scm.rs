@@ -31,7 +31,7 @@ use crate::runtime::{Monitor, Pool, Resources, Stage};
 use crate::train::{Prepared, Schedule};
 use crate::{Error, Result, Rng, stream};
 
-/// Settings of [`DiffScm`].
+/// Settings of Diff-SCM.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DiffScmConfig {

@@ -17,7 +17,7 @@ use crate::models::{Batcher, Shapes};
 use crate::runtime::{Pool, Resources};
 use crate::{Error, Result};
 
-/// Settings of [`SyntheticControl`].
+/// Settings of synthetic control.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SyntheticControlConfig {
