@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
-use std::io::{BufWriter, Seek as _, SeekFrom, Write as _};
+use std::io::{Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -147,10 +147,7 @@ impl Journal {
         }
         let file = self.file.as_mut().expect("it was opened above");
         file.seek(SeekFrom::Start(self.end))?;
-        let mut writer = BufWriter::new(&mut *file);
-        writer.write_all(bytes)?;
-        writer.flush()?;
-        drop(writer);
+        file.write_all(bytes)?;
         file.sync_data()
     }
 }

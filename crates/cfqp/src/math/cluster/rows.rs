@@ -158,32 +158,3 @@ pub(super) fn weighted_distance(a: &[f32], b: &[f32], p: &[f32]) -> f64 {
 fn sum_lanes(sums: [f32; LANES]) -> f64 {
     sums.into_iter().map(f64::from).sum()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Nanoseconds of the loops on a row of 2,352; `cargo test --release -- --ignored --nocapture nanoseconds`
-    #[test]
-    #[ignore = "a measurement"]
-    fn nanoseconds_of_loops() {
-        let (a, b) = (vec![0.5; 2352], vec![0.25; 2352]);
-        let (mut first, mut second) = (vec![0.0; 2352], vec![0.0; 2352]);
-        let time = |name: &str, work: &mut dyn FnMut()| {
-            let run = |_| {
-                let clock = std::time::Instant::now();
-                (0..1000).for_each(|_| work());
-                clock.elapsed().as_nanos() / 1000
-            };
-            eprintln!("{name}: {:?}", (0..50).map(run).min());
-        };
-        time("distance", &mut || {
-            std::hint::black_box(squared_distance(&a, std::hint::black_box(&b)));
-        });
-        time("weighted", &mut || {
-            std::hint::black_box(weighted_distance(&a, std::hint::black_box(&b), &b));
-        });
-        time("add", &mut || add_row(&mut first, std::hint::black_box(&a)));
-        time("moments", &mut || add_moments(&mut first, &mut second, std::hint::black_box(&a), 0.5));
-    }
-}

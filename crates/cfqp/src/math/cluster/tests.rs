@@ -185,20 +185,3 @@ proptest! {
         }
     }
 }
-
-/// `cargo test --release -- --ignored --nocapture seconds_of_groupings`
-#[test]
-#[ignore = "a measurement"]
-fn seconds_of_groupings() {
-    let data = clouds(1, 42_000, 2352, 1, 0.0);
-    let rows = Rows::new(&data, 2352).unwrap();
-    for restarts in [1, 10] {
-        let clock = std::time::Instant::now();
-        let found = KMeans { restarts, ..KMeans::new(6) }.fit(&rows, &mut stream(1, &["time"])).unwrap();
-        eprintln!("k-means, {restarts} starts: {:?}, {} steps", clock.elapsed(), found.iterations);
-    }
-    let clock = std::time::Instant::now();
-    let settings = GaussianMixture { restarts: 1, ..GaussianMixture::new(6) };
-    let found = settings.fit(&rows, &mut stream(1, &["time"])).unwrap();
-    eprintln!("mixture, 1 start: {:?}, {} steps", clock.elapsed(), found.iterations);
-}

@@ -130,27 +130,3 @@ fn impossible_settings_are_refused_with_a_hint() {
     let read: TransformerConfig = serde_json::from_str(r#"{"width": 32}"#).unwrap();
     assert_eq!(read, TransformerConfig { width: 32, ..ok });
 }
-
-/// `cargo test --release --workspace step_time -- --ignored --nocapture`
-#[test]
-#[ignore = "a measurement"]
-fn step_time() {
-    let device = Device::flex().autodiff();
-    let shapes = shapes([2, 20], [2, 20]);
-    let network = TransformerConfig::default().init(&shapes, &mut stream(1, &[]), &device).unwrap();
-    let input = batch(&shapes, 128, &mut stream(2, &[]), &device);
-    for dropout in [None, Some(7)] {
-        let input = Input { dropout, ..input.clone() };
-        let mut times: Vec<[f64; 2]> = (0..12).map(|_| step(&network, &input)).collect();
-        times.sort_by(|a, b| a[1].total_cmp(&b[1]));
-        println!("dropout {dropout:?}: forward, with backward (ms): {:.1?}", times[times.len() / 2]);
-    }
-}
-
-fn step(network: &Transformer, input: &Input) -> [f64; 2] {
-    let start = std::time::Instant::now();
-    let loss = network.forward(input).powf_scalar(2.0).mean();
-    let forward = start.elapsed().as_secs_f64() * 1e3;
-    let _ = gradients(network, &loss.backward());
-    [forward, start.elapsed().as_secs_f64() * 1e3]
-}
