@@ -76,6 +76,15 @@ fn solve_lower_transposed(l: &[f64], p: usize, b: &mut [f64], q: usize) {
     }
 }
 
+/// (L L')^-1 B, written over `b`, for the factor L of [`cholesky`].
+///
+/// # Shapes
+/// l `[p, p]`, b `[p, q]`
+pub(crate) fn solve_with_factor(l: &[f64], p: usize, b: &mut [f64], q: usize) {
+    solve_lower(l, p, b, q);
+    solve_lower_transposed(l, p, b, q);
+}
+
 /// A^-1 B, written over `b`; `a` holds its Cholesky factor afterwards. On an error `b` is unchanged.
 ///
 /// # Shapes
@@ -90,8 +99,7 @@ pub(crate) fn cholesky_solve(
     q: usize,
 ) -> Result<(), NotPositiveDefinite> {
     cholesky(a, p)?;
-    solve_lower(a, p, b, q);
-    solve_lower_transposed(a, p, b, q);
+    solve_with_factor(a, p, b, q);
     Ok(())
 }
 

@@ -60,7 +60,7 @@ fn quantile(components: &[GaussianComponent], p: f64, z: f64) -> f64 {
     let tolerance = RELATIVE_TOLERANCE * (high - low);
     let mut at = 0.5 * (low + high);
     for _ in 0..MAX_STEPS {
-        let excess = cdf(components, at) - p;
+        let excess = mixture_cdf(components, at) - p;
         if excess < 0.0 {
             low = at;
         } else {
@@ -76,7 +76,8 @@ fn quantile(components: &[GaussianComponent], p: f64, z: f64) -> f64 {
     at
 }
 
-fn cdf(components: &[GaussianComponent], y: f64) -> f64 {
+/// F(y)
+pub(crate) fn mixture_cdf(components: &[GaussianComponent], y: f64) -> f64 {
     components.iter().map(|component| component.weight * component.cdf(y)).sum()
 }
 

@@ -38,6 +38,11 @@ pub fn class_accuracy(truth: &[usize], found: &[usize]) -> f64 {
     correct.count() as f64 / truth.len() as f64
 }
 
+/// The row of each column in the one-to-one matching of rows and columns with the largest total of `table` `[size, size]`.
+pub(crate) fn best_assignment(table: &[f64], size: usize) -> Vec<usize> {
+    min_cost_assignment(size, |row, column| -table[row * size + column])
+}
+
 /// The row of each column in an assignment of `size` rows to `size` columns at minimal cost.
 ///
 /// The Hungarian method, O(size^3): rows are added one by one, each along a shortest augmenting path under

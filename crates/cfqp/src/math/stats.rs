@@ -11,6 +11,12 @@ pub(crate) fn argmin(values: impl IntoIterator<Item = f64>) -> Option<usize> {
     smallest.map(|(i, _)| i)
 }
 
+/// log sum_i exp(x_i)
+pub(crate) fn log_sum_exp_of(logs: &[f64]) -> f64 {
+    let max = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    max + logs.iter().map(|log| (log - max).exp()).sum::<f64>().ln()
+}
+
 /// log sum_k exp(-nll_k)
 pub(crate) fn log_sum_exp(nll: &[f64]) -> f64 {
     let top = nll.iter().copied().fold(f64::INFINITY, f64::min);

@@ -16,27 +16,7 @@ macro_rules! vectorised {
     };
 }
 
-/// exp(x) within 2 units in the last place, with x clamped to [-87, 88].
-///
-/// x = n ln 2 + r with a whole n and |r| <= ln 2 / 2; a polynomial for exp(r), and n in the exponent bits.
-/// Without branches and calls, so that loops over it are vectorised (except on processors without fused multiply-add).
-#[inline(always)]
-pub(in crate::nn) fn exp(x: f32) -> f32 {
-    /// 1.5 * 2^23: adding it rounds to a whole number in the lowest bits.
-    const ROUND: f32 = 12_582_912.0;
-    /// ln 2 in two parts, the first exact in few bits.
-    const LN_2: [f32; 2] = [0.693_359_4, -2.121_944_4e-4];
-    let x = x.clamp(-87.0, 88.0);
-    let shifted = x.mul_add(std::f32::consts::LOG2_E, ROUND);
-    let n = shifted - ROUND;
-    let r = n.mul_add(-LN_2[1], n.mul_add(-LN_2[0], x));
-    let mut p = 1.987_569_1e-4_f32;
-    for coefficient in [1.398_199_9e-3, 8.333_452e-3, 4.166_579_6e-2, 0.166_666_65, 0.5] {
-        p = p.mul_add(r, coefficient);
-    }
-    let power = f32::from_bits((shifted.to_bits() << 23).wrapping_add(1.0_f32.to_bits()));
-    (p.mul_add(r * r, r) + 1.0) * power
-}
+pub(in crate::nn) use crate::math::simd::exp;
 
 /// 1 / x within 2 units in the last place, for x in [1, 2^125].
 ///

@@ -1,0 +1,266 @@
+//! Calibration of intervals by a simulated second world.
+//!
+//! One member is taken as the truth: classes and noise are drawn, both worlds are made, and the other members answer. The
+//! level at which their intervals hold the truth as often as promised is then used for that promise.
+
+use rand::RngExt as _;
+use serde::{Deserialize, Serialize};
+
+use super::ensemble::{Correlation, Ensemble, Location, Question};
+use super::rows::Rows;
+use crate::math::{mixture_cdf, normal_quantile};
+use crate::runtime::Pool;
+use crate::stream;
+
+/// Simulated subjects per correlation.
+const SUBJECTS: usize = 1200;
+/// Widenings to try, in standard deviations between members.
+const SPREADS: [f64; 6] = [0.5, 0.75, 1.0, 1.5, 2.5, 4.0];
+/// The largest level that may be needed at level 0.9 before intervals are widened instead.
+const MAX_NEEDED: f64 = 0.97;
+/// Correlations that are calibrated; others are interpolated.
+const CORRELATIONS: [f64; 3] = [0.0, 0.5, 1.0];
+/// The levels of the table.
+const LEVELS: [f64; 12] = [0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99];
+
+/// The levels to use for promised levels.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LevelCalibration {
+    /// For correlations 0, 0.5 and 1.
+    known: Vec<LevelTable>,
+    unknown: LevelTable,
+}
+
+/// The levels at one correlation.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LevelTable {
+    spread: f64,
+    /// The level to use for each of [`LEVELS`].
+    needed: Vec<f64>,
+}
+
+impl LevelTable {
+    /// By linear interpolation; a table without entries changes nothing.
+    fn level(&self, level: f64) -> f64 {
+        let mut before = (0.0, 0.0);
+        for (&promised, &needed) in LEVELS.iter().zip(&self.needed) {
+            if level <= promised {
+                let share = (level - before.0) / (promised - before.0);
+                return before.1 + share * (needed - before.1);
+            }
+            before = (promised, needed);
+        }
+        1.0 - (1.0 - level) * (1.0 - before.1) / (1.0 - before.0)
+    }
+
+    fn is_sound(&self) -> bool {
+        self.needed.len() == LEVELS.len()
+            && self.needed.iter().all(|level| (0.0..1.0).contains(level))
+            && self.spread.is_finite()
+    }
+}
+
+impl LevelCalibration {
+    fn tables(&self, rho: Correlation) -> (&LevelTable, &LevelTable, f64) {
+        match rho {
+            Correlation::Unknown => (&self.unknown, &self.unknown, 0.0),
+            Correlation::Known(rho) => {
+                let at = (rho * 2.0).clamp(0.0, 2.0);
+                let low = (at.floor() as usize).min(1);
+                (&self.known[low], &self.known[low + 1], at - low as f64)
+            }
+        }
+    }
+
+    /// The level to use for a promised level.
+    pub(crate) fn level(&self, rho: Correlation, level: f64) -> f64 {
+        if self.known.is_empty() {
+            return level;
+        }
+        let (low, high, share) = self.tables(rho);
+        ((1.0 - share) * low.level(level) + share * high.level(level)).clamp(1e-6, 1.0 - 1e-9)
+    }
+
+    /// The widening, in standard deviations between members.
+    pub(crate) fn spread(&self, rho: Correlation) -> f64 {
+        if self.known.is_empty() {
+            return SPREADS[0];
+        }
+        let (low, high, share) = self.tables(rho);
+        (1.0 - share) * low.spread + share * high.spread
+    }
+
+    pub(crate) fn is_sound(&self) -> bool {
+        self.known.len() == CORRELATIONS.len()
+            && self.known.iter().all(LevelTable::is_sound)
+            && self.unknown.is_sound()
+    }
+
+    /// Calibrates `ensemble`, which need not be calibrated before, on simulated outcomes of `rows`.
+    pub(crate) fn fit(ensemble: &Ensemble, rows: &Rows, d_t: usize, seed: u64, pool: &Pool) -> Self {
+        let mut settings: Vec<Correlation> = CORRELATIONS.map(Correlation::Known).to_vec();
+        settings.push(Correlation::Unknown);
+        let mut tables = pool.map(settings, |rho| {
+            let world = SecondWorld { ensemble, rows, d_t, seed, purpose: "calibrate" };
+            fit_table(&world.simulate(rho))
+        });
+        let unknown = tables.pop().unwrap_or_default();
+        Self { known: tables, unknown }
+    }
+}
+
+/// The smallest widening with which the level needed for 0.9 is not extreme, and the levels needed with it.
+fn fit_table(simulated: &[SimulatedAnswer]) -> LevelTable {
+    let mut table = LevelTable { spread: SPREADS[0], needed: LEVELS.to_vec() };
+    if simulated.is_empty() {
+        return table;
+    }
+    for spread in SPREADS {
+        let mut depths: Vec<f64> = simulated.iter().map(|answer| answer.depth(spread)).collect();
+        depths.sort_by(f64::total_cmp);
+        let quantile = |level: f64| {
+            let at = ((level * depths.len() as f64) as usize).min(depths.len() - 1);
+            depths[at].clamp(1e-4, 0.999)
+        };
+        table = LevelTable { spread, needed: LEVELS.map(quantile).to_vec() };
+        if quantile(0.9) <= MAX_NEEDED {
+            break;
+        }
+    }
+    table
+}
+
+/// An answer in the second world, and the truth there.
+pub(crate) struct SimulatedAnswer {
+    distribution: super::ensemble::Distribution,
+    truth: f64,
+}
+
+impl SimulatedAnswer {
+    /// The level of the central interval that just holds the truth.
+    fn depth(&self, spread: f64) -> f64 {
+        let rank = mixture_cdf(&self.distribution.widened(spread), self.truth);
+        (2.0 * rank - 1.0).abs()
+    }
+}
+
+/// A simulated second world.
+pub(crate) struct SecondWorld<'a> {
+    pub ensemble: &'a Ensemble,
+    pub rows: &'a Rows,
+    pub d_t: usize,
+    pub seed: u64,
+    pub purpose: &'a str,
+}
+
+impl SecondWorld<'_> {
+    /// The share of simulated outcomes that intervals hold.
+    pub(crate) fn coverage(&self, rho: Correlation, level: f64) -> f64 {
+        let simulated = self.simulate(rho);
+        let held = simulated.iter().filter(|answer| {
+            let (lower, upper) = self.ensemble.interval(&answer.distribution, rho, level);
+            (lower..=upper).contains(&answer.truth)
+        });
+        held.count() as f64 / simulated.len().max(1) as f64
+    }
+
+    /// Answers of all members but one, which is the truth.
+    fn simulate(&self, rho: Correlation) -> Vec<SimulatedAnswer> {
+        let members = self.ensemble.members.len();
+        if members < 2 {
+            return Vec::new();
+        }
+        let subjects: Vec<usize> = (0..self.rows.subjects.len()).collect();
+        let each = SUBJECTS.div_ceil(members);
+        let mut answers = Vec::new();
+        for truth in 0..members {
+            let mut rng = stream(self.seed, &["second world", self.purpose, &truth.to_string()]);
+            let mut of_truth = self.ensemble.members[truth].evaluator();
+            let mut others = self.ensemble.evaluators(Some(truth));
+            for _ in 0..each {
+                let subject = subjects[rng.random_range(0..subjects.len())];
+                let (world, to, outcome) = self.draw(&mut of_truth, subject, rho, &mut rng);
+                let question = Question { rows: &world, to: &to, from: None, rho };
+                let own: Vec<usize> = (0..world.len()).collect();
+                let Some(answer) = self.ensemble.answer(&mut others, &question, &own).into_iter().next() else {
+                    continue;
+                };
+                for (distribution, truth) in answer.elements.into_iter().zip(outcome) {
+                    answers.push(SimulatedAnswer { distribution, truth });
+                }
+            }
+        }
+        answers
+    }
+
+    /// Draws the class and noise of a subject: its rows with simulated outcomes, the treatments asked about, and the true
+    /// outcome of its first row under them.
+    fn draw(
+        &self,
+        truth: &mut super::member::Evaluator<'_>,
+        subject: usize,
+        rho: Correlation,
+        rng: &mut crate::Rng,
+    ) -> (Rows, Vec<f32>, Vec<f64>) {
+        let (rows, d) = (self.rows, self.rows.d);
+        let d_x = rows.width - self.d_t;
+        let own = &rows.subjects[subject];
+        let rho = match rho {
+            Correlation::Known(rho) => rho,
+            Correlation::Unknown => rng.random(),
+        };
+        truth.forward(rows.input(own[0]));
+        let class = draw_class(&truth.pass.logits, rng.random());
+        let mut normal = || normal_quantile(rng.random_range(1e-9..1.0 - 1e-9));
+        let shared: Vec<f64> = (0..d).map(|_| normal()).collect();
+        let mut score = |j: usize| rho.sqrt() * shared[j] + (1.0 - rho).max(0.0).sqrt() * normal();
+        let mut outcomes = Vec::with_capacity(own.len() * d);
+        let mut first = Vec::new();
+        for (i, &row) in own.iter().enumerate() {
+            let (x, t) = rows.input(row).split_at(d_x);
+            let location = Location::new(truth, x, t);
+            for j in 0..d {
+                let g = score(j);
+                if i == 0 {
+                    first.push(g);
+                }
+                outcomes.push(location.at(class * d + j, truth.noise.from_normal(g)) as f32);
+            }
+        }
+        let fresh: Vec<f64> = (0..d).map(|j| if rho >= 1.0 { first[j] } else { score(j) }).collect();
+        let other = rng.random_range(0..rows.len());
+        let t_new = &rows.input(other)[d_x..];
+        let location = Location::new(truth, &rows.input(own[0])[..d_x], t_new);
+        let outcome = (0..d)
+            .map(|j| {
+                let value = location.at(class * d + j, truth.noise.from_normal(fresh[j]));
+                self.ensemble.scales[j].restore(value)
+            })
+            .collect();
+        let world = Rows {
+            inputs: own.iter().flat_map(|&row| rows.input(row).iter().copied()).collect(),
+            outcomes,
+            observed: None,
+            width: rows.width,
+            d,
+            subjects: vec![(0..own.len()).collect()],
+        };
+        let to = own.iter().flat_map(|_| t_new.iter().copied()).collect();
+        (world, to, outcome)
+    }
+}
+
+/// The class whose share of the weights holds `u` in [0, 1).
+fn draw_class(logits: &[f64], u: f64) -> usize {
+    let total = crate::math::log_sum_exp_of(logits);
+    let mut sum = 0.0;
+    for (k, logit) in logits.iter().enumerate() {
+        sum += (logit - total).exp();
+        if u < sum {
+            return k;
+        }
+    }
+    logits.len() - 1
+}

@@ -1,0 +1,306 @@
+//! Answers of an ensemble of mixture density networks: a mixture over members, classes and residuals.
+//!
+//! Every member has its own posterior over classes. Under a class, the residual keeps its rank: with correlation rho its
+//! normal score g becomes N(rho g, 1 - rho^2) under the other treatment. Where rho is unknown, it is uniform on [0, 1].
+
+use serde::{Deserialize, Serialize};
+
+use super::calibration::LevelCalibration;
+use super::law::ResidualComponent;
+use super::member::{Evaluator, Member};
+use super::rows::Rows;
+use super::scale::OutcomeScale;
+use crate::math::{GaussianComponent, central_interval, log_sum_exp_of, normal_half_width};
+
+/// Classes less probable than this are left out.
+const MIN_POSTERIOR: f64 = 1e-3;
+/// A correlation from which on noise is the same.
+const SAME_NOISE: f64 = 0.9999;
+/// Weights and nodes of Gauss-Legendre quadrature on [0, 1].
+const UNKNOWN_RHO: [(f64, f64); 3] =
+    [(0.277_777_8, 0.112_701_7), (0.444_444_4, 0.5), (0.277_777_8, 0.887_298_3)];
+
+/// The correlation of the noise under both treatments.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Correlation {
+    Known(f64),
+    /// Uniform on [0, 1].
+    Unknown,
+}
+
+impl Correlation {
+    /// Weights and values.
+    fn nodes(self) -> Vec<(f64, f64)> {
+        match self {
+            Self::Known(rho) => vec![(1.0, rho)],
+            Self::Unknown => UNKNOWN_RHO.to_vec(),
+        }
+    }
+}
+
+/// Several members, each fitted to half of the subjects; class k of one is class k of all.
+#[derive(Clone, Debug)]
+pub(crate) struct Ensemble {
+    pub members: Vec<Member>,
+    pub scales: Vec<OutcomeScale>,
+    pub calibration: LevelCalibration,
+    /// The correlation of the noise of two rows of one subject, if subjects were seen more than once.
+    pub learned_rho: Option<f64>,
+}
+
+/// A question about the rows of some subjects, with treatments of every row, standardised, `[rows, d_t]`.
+#[derive(Clone, Copy)]
+pub(crate) struct Question<'a> {
+    pub rows: &'a Rows,
+    pub to: &'a [f32],
+    pub from: Option<&'a [f32]>,
+    pub rho: Correlation,
+}
+
+/// The distribution of one element of an answer, before calibration.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Distribution {
+    pub components: Vec<GaussianComponent>,
+    /// The variance between members of the class of every component.
+    pub between: Vec<f64>,
+}
+
+/// The answer for one row.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RowAnswer {
+    /// P(class), the mean over members.
+    pub posterior: Vec<f64>,
+    /// Of every outcome element.
+    pub elements: Vec<Distribution>,
+}
+
+impl Distribution {
+    /// The mean.
+    pub(crate) fn mean(&self) -> f64 {
+        self.components.iter().map(|component| component.weight * component.mean).sum()
+    }
+
+    /// The components, widened by `spread` standard deviations between members.
+    pub(crate) fn widened(&self, spread: f64) -> Vec<GaussianComponent> {
+        let widen = |(component, between): (&GaussianComponent, &f64)| GaussianComponent {
+            deviation: (component.deviation.powi(2) + spread.powi(2) * between).sqrt().max(1e-9),
+            ..*component
+        };
+        self.components.iter().zip(&self.between).map(widen).collect()
+    }
+}
+
+/// One member's view of the rows of a subject under one class.
+struct ClassView {
+    posterior: f64,
+    /// Normal scores of every element of every row, `[rows, d]`; NaN where missing.
+    scores: Vec<f64>,
+}
+
+impl Ensemble {
+    pub(crate) fn classes(&self) -> usize {
+        self.members[0].form.classes
+    }
+
+    /// Evaluators of all members, or of all but one.
+    pub(crate) fn evaluators(&self, without: Option<usize>) -> Vec<Evaluator<'_>> {
+        let members = self.members.iter().enumerate().filter(|(i, _)| Some(*i) != without);
+        members.map(|(_, member)| member.evaluator()).collect()
+    }
+
+    /// The answers for all rows of one subject.
+    pub(crate) fn answer(
+        &self,
+        evaluators: &mut [Evaluator<'_>],
+        question: &Question<'_>,
+        of_subject: &[usize],
+    ) -> Vec<RowAnswer> {
+        let views: Vec<Vec<ClassView>> =
+            evaluators.iter_mut().map(|member| views(member, question.rows, of_subject)).collect();
+        let classes = self.classes();
+        let share = 1.0 / views.len() as f64;
+        let posterior: Vec<f64> =
+            (0..classes).map(|k| share * views.iter().map(|member| member[k].posterior).sum::<f64>()).collect();
+        let answer = |i: usize| {
+            let predictions: Vec<Prediction> =
+                evaluators.iter_mut().map(|member| Prediction::new(member, question, of_subject[i])).collect();
+            let element = |j: usize| self.element(evaluators, &views, &predictions, question, i, j);
+            RowAnswer {
+                posterior: posterior.clone(),
+                elements: (0..question.rows.d).map(element).collect(),
+            }
+        };
+        (0..of_subject.len()).map(answer).collect()
+    }
+
+    /// The distribution of element `j` of the `i`-th row of a subject.
+    fn element(
+        &self,
+        evaluators: &[Evaluator<'_>],
+        views: &[Vec<ClassView>],
+        predictions: &[Prediction],
+        question: &Question<'_>,
+        i: usize,
+        j: usize,
+    ) -> Distribution {
+        let (d, share) = (question.rows.d, 1.0 / views.len() as f64);
+        let mut distribution = Distribution::default();
+        let mut residuals: Vec<ResidualComponent> = Vec::new();
+        for k in 0..self.classes() {
+            let first = distribution.components.len();
+            let mut centres = Centres::default();
+            for ((member, views), prediction) in evaluators.iter().zip(views).zip(predictions) {
+                let view = &views[k];
+                if view.posterior < MIN_POSTERIOR {
+                    continue;
+                }
+                let value = |z: f64| prediction.value(k * d + j, z, self.scales[j]);
+                let scores: Vec<f64> = view.scores.iter().skip(j).step_by(d).copied().collect();
+                let mut centre = 0.0;
+                for (weight, rho) in question.rho.nodes() {
+                    let (mean, deviation) = score_under(rho, &scores, i);
+                    member.noise.given_score(mean, deviation, &mut residuals);
+                    for residual in &residuals {
+                        let at = value(residual.mean);
+                        let ends = [-1.0, 1.0].map(|s| value(residual.mean + s * residual.deviation));
+                        centre += weight * residual.weight * at;
+                        distribution.components.push(GaussianComponent {
+                            weight: share * view.posterior * weight * residual.weight,
+                            mean: at,
+                            deviation: 0.5 * (ends[1] - ends[0]).abs(),
+                        });
+                    }
+                }
+                centres.add(view.posterior, centre);
+            }
+            let between = centres.variance();
+            distribution.between.resize(distribution.components.len(), between);
+            debug_assert!(first <= distribution.between.len());
+        }
+        let total: f64 = distribution.components.iter().map(|component| component.weight).sum();
+        distribution.components.iter_mut().for_each(|component| component.weight /= total);
+        distribution
+    }
+
+    /// The interval of a distribution at a level.
+    pub(crate) fn interval(&self, distribution: &Distribution, rho: Correlation, level: f64) -> (f64, f64) {
+        let used = self.calibration.level(rho, level);
+        let components = distribution.widened(self.calibration.spread(rho));
+        central_interval(&components, used, normal_half_width(used))
+    }
+}
+
+/// Weighted members' answers under one class.
+#[derive(Default)]
+struct Centres {
+    count: f64,
+    weight: f64,
+    sum: f64,
+    squares: f64,
+}
+
+impl Centres {
+    fn add(&mut self, weight: f64, value: f64) {
+        self.count += 1.0;
+        self.weight += weight;
+        self.sum += weight * value;
+        self.squares += weight * value * value;
+    }
+
+    /// The sample variance; 0 for fewer than two.
+    fn variance(&self) -> f64 {
+        if self.count < 2.0 {
+            return 0.0;
+        }
+        let mean = self.sum / self.weight;
+        (self.squares / self.weight - mean * mean).max(0.0) * self.count / (self.count - 1.0)
+    }
+}
+
+/// The mean and deviation of the normal score under another treatment, given those of the rows of a subject; `own` is the
+/// row that is asked about.
+///
+/// Scores of one subject have correlation rho with each other, so E[g' | g] = rho sum_r g_r / (1 + (m - 1) rho).
+fn score_under(rho: f64, scores: &[f64], own: usize) -> (f64, f64) {
+    if rho >= SAME_NOISE {
+        return if scores[own].is_nan() { (0.0, 1.0) } else { (scores[own], 0.0) };
+    }
+    let observed = scores.iter().filter(|score| !score.is_nan());
+    let (m, sum) = observed.fold((0.0, 0.0), |(m, sum), score| (m + 1.0, sum + score));
+    if m == 0.0 {
+        return (0.0, 1.0);
+    }
+    let shared = 1.0 + (m - 1.0) * rho;
+    (rho * sum / shared, (1.0 - rho * rho * m / shared).max(0.0).sqrt())
+}
+
+/// Posterior and scores of every class.
+fn views(member: &mut Evaluator<'_>, rows: &Rows, of_subject: &[usize]) -> Vec<ClassView> {
+    let (classes, d) = (member.member.form.classes, rows.d);
+    let mut joint = vec![0.0; classes];
+    let mut logits = vec![0.0; classes];
+    let mut scores = vec![Vec::with_capacity(of_subject.len() * d); classes];
+    for &row in of_subject {
+        member.forward(rows.input(row));
+        member.add_densities(rows, row, &mut joint);
+        logits.iter_mut().zip(&member.pass.logits).for_each(|(sum, logit)| *sum += logit);
+        for (k, scores) in scores.iter_mut().enumerate() {
+            scores.extend((0..d).map(|j| {
+                if !rows.is_observed(row, j) {
+                    return f64::NAN;
+                }
+                let at = k * d + j;
+                let gap = f64::from(rows.outcome(row)[j]) - f64::from(member.pass.means[at]);
+                member.noise.to_normal(gap * (-member.pass.log_scales[at]).exp())
+            }));
+        }
+    }
+    logits.iter_mut().for_each(|logit| *logit /= of_subject.len() as f64);
+    joint.iter_mut().zip(&logits).for_each(|(joint, logit)| *joint += logit);
+    let total = log_sum_exp_of(&joint);
+    let view = |(joint, scores): (&f64, Vec<f64>)| ClassView { posterior: (joint - total).exp(), scores };
+    joint.iter().zip(scores).map(view).collect()
+}
+
+/// Location and scale of every class and element.
+#[derive(Clone, Debug)]
+pub(crate) struct Location {
+    means: Vec<f32>,
+    log_scales: Vec<f64>,
+}
+
+impl Location {
+    /// Those of covariates `x` under treatment `t`.
+    pub(crate) fn new(member: &mut Evaluator<'_>, x: &[f32], t: &[f32]) -> Self {
+        let input: Vec<f32> = x.iter().chain(t).copied().collect();
+        member.forward(&input);
+        Self { means: member.pass.means.clone(), log_scales: member.pass.log_scales.clone() }
+    }
+
+    /// m + s z
+    pub(crate) fn at(&self, i: usize, z: f64) -> f64 {
+        f64::from(self.means[i]) + self.log_scales[i].exp() * z
+    }
+}
+
+/// One member's prediction under the treatments of a question.
+struct Prediction {
+    to: Location,
+    from: Option<Location>,
+}
+
+impl Prediction {
+    fn new(member: &mut Evaluator<'_>, question: &Question<'_>, row: usize) -> Self {
+        let d_t = question.to.len() / question.rows.len();
+        let x = &question.rows.input(row)[..question.rows.width - d_t];
+        let mut under = |t: &[f32]| Location::new(member, x, &t[row * d_t..][..d_t]);
+        Self { to: under(question.to), from: question.from.map(&mut under) }
+    }
+
+    /// The outcome, or the effect, at residual z, in standardised outcomes.
+    fn value(&self, i: usize, z: f64, scale: OutcomeScale) -> f64 {
+        let to = scale.restore(self.to.at(i, z));
+        to - self.from.as_ref().map_or(0.0, |from| scale.restore(from.at(i, z)))
+    }
+}

@@ -1,0 +1,27 @@
+//! Mixture density networks for outcomes of few elements, where one look at an outcome does not tell the class.
+//!
+//! All class means, scales and weights are trained on the exact marginal likelihood. An ensemble of networks, each
+//! fitted to a random half of the subjects, answers as a mixture over members and classes.
+
+mod additive;
+mod calibration;
+mod ensemble;
+mod law;
+mod member;
+mod network;
+mod rows;
+mod scale;
+mod selection;
+mod training;
+
+pub(crate) use additive::{Additive, Cosines, Solution, overlap_table};
+pub(crate) use calibration::{LevelCalibration, SecondWorld};
+pub(crate) use ensemble::{Correlation, Ensemble, Question, RowAnswer};
+pub use law::NoiseLaw;
+pub(crate) use member::Member;
+pub use network::ClassWeights;
+pub(crate) use network::Form;
+pub(crate) use rows::Rows;
+pub(crate) use scale::OutcomeScale;
+pub(crate) use selection::{Half, Problem, Score, Selected};
+pub(crate) use training::{Schedule, Task, train};

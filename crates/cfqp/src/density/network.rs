@@ -1,0 +1,462 @@
+//! A mixture density network: the class weights, means and scales of an outcome given covariates x and treatment t.
+//!
+//! ```text
+//! m_k = a_k + h_k(t) + b_k x + g(x) + (c + c_k) phi(x, t)
+//! log s_k = e_k (+ linear in x, t, t^2),   w_k = softmax(linear in nothing, in x, or in x, t, t^2)
+//! ```
+//!
+//! h_k and g are sums of cosines of each column, smooth by their penalty; phi is a perceptron with two hidden layers,
+//! shared by all classes. All parameters are one flat array, with Gaussian priors about 0.
+
+use std::ops::Range;
+
+use rand::RngExt as _;
+use rand_distr::StandardNormal;
+use serde::{Deserialize, Serialize};
+
+use super::law::{Noise, NoiseLaw};
+use crate::Rng;
+use crate::math::simd::{add_scaled_all, dot};
+
+/// Half the range of a standardised column that its cosines cover.
+const HALF_RANGE: [f32; 2] = [3.0, 1.8];
+
+/// What class weights depend on before the outcome is observed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClassWeights {
+    /// The same for all units.
+    #[default]
+    Constant,
+    /// On the covariates.
+    Covariates,
+    /// On the covariates and the treatment: the class may have influenced who received what.
+    CovariatesAndTreatment,
+}
+
+/// The form of a network.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Form {
+    pub classes: usize,
+    /// Outcome elements.
+    pub outcomes: usize,
+    /// The number of cosines of every covariate and every treatment.
+    pub x_cosines: Vec<usize>,
+    pub t_cosines: Vec<usize>,
+    /// Width of the hidden layers; 0: none.
+    pub hidden: usize,
+    pub weights: ClassWeights,
+    pub law: NoiseLaw,
+    /// Whether scales depend on x and t.
+    pub varying_scale: bool,
+    /// The prior precision of the perceptron's weights, relative to their number of inputs.
+    pub interaction_penalty: f32,
+}
+
+/// Where each part of the parameters is.
+#[derive(Clone, Debug)]
+pub(crate) struct Parts {
+    hidden_1: Range<usize>,
+    bias_1: Range<usize>,
+    hidden_2: Range<usize>,
+    bias_2: Range<usize>,
+    /// (outcomes + classes x outcomes) rows of `hidden`: those of all classes first.
+    output: Range<usize>,
+    intercept: Range<usize>,
+    /// `[features, classes x outcomes]`
+    curves: Range<usize>,
+    /// `[outcomes, features]`
+    additive: Range<usize>,
+    scale: Range<usize>,
+    /// `[outcomes, features]`
+    scale_slopes: Range<usize>,
+    weight: Range<usize>,
+    /// `[classes, features]`
+    weight_slopes: Range<usize>,
+    pub(super) shape: Range<usize>,
+}
+
+/// Prior precisions of the parts; those of cosines grow with the square of their frequency.
+mod prior {
+    pub(super) const CURVE: f32 = 1.0;
+    pub(super) const DEVIATION: f32 = 10.0;
+    pub(super) const SCALE: f32 = 3.0;
+    pub(super) const WEIGHT: f32 = 1.0;
+}
+
+impl Form {
+    pub(crate) fn inputs(&self) -> usize {
+        self.x_cosines.len() + self.t_cosines.len()
+    }
+
+    fn d_x(&self) -> usize {
+        self.x_cosines.len()
+    }
+
+    fn heads(&self) -> usize {
+        self.classes * self.outcomes
+    }
+
+    fn additive_features(&self) -> usize {
+        self.x_cosines.iter().map(|cosines| 1 + cosines).sum()
+    }
+
+    fn curve_features(&self) -> usize {
+        self.d_x() + self.t_cosines.iter().map(|cosines| 1 + cosines).sum::<usize>()
+    }
+
+    fn scale_features(&self) -> usize {
+        if self.varying_scale { self.d_x() + 2 * self.t_cosines.len() } else { 0 }
+    }
+
+    fn weight_features(&self) -> usize {
+        match self.weights {
+            _ if self.classes == 1 => 0,
+            ClassWeights::Constant => 0,
+            ClassWeights::Covariates => self.d_x(),
+            ClassWeights::CovariatesAndTreatment => self.d_x() + 2 * self.t_cosines.len(),
+        }
+    }
+
+    /// Where each part of the parameters is.
+    pub(crate) fn parts(&self) -> Parts {
+        let mut at = 0;
+        let mut next = |length: usize| {
+            at += length;
+            at - length..at
+        };
+        let (h, heads) = (self.hidden, self.heads());
+        Parts {
+            hidden_1: next(self.inputs() * h),
+            bias_1: next(h),
+            hidden_2: next(h * h),
+            bias_2: next(h),
+            output: next(h * (self.outcomes + heads)),
+            intercept: next(heads),
+            curves: next(self.curve_features() * heads),
+            additive: next(self.additive_features() * self.outcomes),
+            scale: next(heads),
+            scale_slopes: next(self.scale_features() * self.outcomes),
+            weight: next(self.classes),
+            weight_slopes: next(self.weight_features() * self.classes),
+            shape: next(self.law.initial_shape().len()),
+        }
+    }
+
+    /// The number of parameters.
+    pub(crate) fn len(&self) -> usize {
+        self.parts().shape.end
+    }
+
+    /// Random parameters.
+    pub(crate) fn init(&self, rng: &mut Rng) -> Vec<f32> {
+        let parts = self.parts();
+        let mut parameters = vec![0.0; self.len()];
+        let mut draw = |range: Range<usize>, deviation: f32| {
+            parameters[range].iter_mut().for_each(|p| *p = deviation * rng.sample::<f32, _>(StandardNormal));
+        };
+        let (h, shared) = (self.hidden.max(1) as f32, self.hidden * self.outcomes);
+        draw(parts.hidden_1, (1.5 / self.inputs() as f32).sqrt());
+        draw(parts.bias_1, 0.5);
+        draw(parts.hidden_2, (1.5 / h).sqrt());
+        draw(parts.output.start..parts.output.start + shared, h.sqrt().recip());
+        draw(parts.output.start + shared..parts.output.end, 0.1 * h.sqrt().recip());
+        parameters[parts.scale].fill(-0.3);
+        parameters[parts.shape].copy_from_slice(self.law.initial_shape());
+        parameters
+    }
+
+    /// The prior precision of every parameter.
+    pub(super) fn precisions(&self) -> Vec<f32> {
+        let parts = self.parts();
+        let mut precisions = vec![0.0; self.len()];
+        let (h, penalty) = (self.hidden as f32, self.interaction_penalty);
+        precisions[parts.hidden_1].fill(penalty * self.inputs() as f32);
+        precisions[parts.bias_1].fill(0.3 * penalty);
+        precisions[parts.hidden_2].fill(penalty * h);
+        precisions[parts.bias_2].fill(0.3 * penalty);
+        let shared = parts.output.start + self.hidden * self.outcomes;
+        precisions[parts.output.start..shared].fill(penalty * h);
+        precisions[shared..parts.output.end].fill(prior::DEVIATION * h);
+        let frequency = |j: usize| 0.1 + (j * j) as f32;
+        let linear = std::iter::repeat_n(3.0 * prior::DEVIATION, self.d_x());
+        let treatments = self.t_cosines.iter().flat_map(|&c| (0..=c).map(frequency));
+        let heads = self.heads();
+        for (row, precision) in precisions[parts.curves]
+            .chunks_exact_mut(heads)
+            .zip(linear.chain(treatments.map(|f| prior::CURVE * f)))
+        {
+            row.fill(precision);
+        }
+        let covariates = self.x_cosines.iter().flat_map(|&c| (0..=c).map(frequency));
+        for (precision, f) in precisions[parts.additive].iter_mut().zip(covariates.cycle()) {
+            *precision = prior::CURVE * f;
+        }
+        precisions[parts.scale_slopes].fill(prior::SCALE);
+        precisions[parts.weight_slopes].fill(prior::WEIGHT);
+        precisions
+    }
+
+    /// Keeps scales and the shape of the law within bounds.
+    pub(super) fn clamp(&self, parts: &Parts, parameters: &mut [f32]) {
+        parameters[parts.scale.clone()].iter_mut().for_each(|scale| *scale = scale.clamp(-5.0, 2.0));
+        self.law.clamp(&mut parameters[parts.shape.clone()]);
+    }
+}
+
+/// The values of one unit's input that the parameters are multiplied with, and what the network makes of it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Pass {
+    hidden_1: Vec<f32>,
+    slope_1: Vec<f32>,
+    hidden_2: Vec<f32>,
+    slope_2: Vec<f32>,
+    by_hidden_1: Vec<f32>,
+    by_hidden_2: Vec<f32>,
+    curve_features: Vec<f32>,
+    additive_features: Vec<f32>,
+    weight_features: Vec<f32>,
+    scale_features: Vec<f32>,
+    /// `[classes, outcomes]`
+    pub means: Vec<f32>,
+    /// `[classes, outcomes]`
+    pub log_scales: Vec<f64>,
+    /// Not normalised.
+    pub logits: Vec<f64>,
+}
+
+/// Derivatives of a loss by what the network gives.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Slopes {
+    pub means: Vec<f32>,
+    pub log_scales: Vec<f32>,
+    pub logits: Vec<f32>,
+}
+
+/// exp(x) within 2 units in the last place; vectorises.
+#[inline(always)]
+fn exp(x: f32) -> f32 {
+    crate::math::simd::exp(x)
+}
+
+/// Replaces z by swish(z) = z / (1 + exp(-z)), and keeps the derivative.
+#[inline(always)]
+fn swish(z: &mut [f32], slopes: &mut Vec<f32>) {
+    slopes.resize(z.len(), 0.0);
+    for (z, slope) in z.iter_mut().zip(slopes) {
+        let sigmoid = 1.0 / (1.0 + exp(-*z));
+        *slope = sigmoid + *z * sigmoid * (1.0 - sigmoid);
+        *z *= sigmoid;
+    }
+}
+
+/// Appends x and its cosines, cos(j pi (x / 2 r + 1/2)) for j = 1, 2, ...
+#[inline(always)]
+fn push_cosines(x: f32, half_range: f32, count: usize, out: &mut Vec<f32>) {
+    out.push(x);
+    let cos = (std::f32::consts::PI * (x / (2.0 * half_range) + 0.5)).cos();
+    let (mut before, mut now) = (1.0, cos);
+    for _ in 0..count {
+        out.push(now);
+        (before, now) = (now, 2.0 * cos * now - before);
+    }
+}
+
+impl Form {
+    /// The features that are linear in the parameters.
+    fn features(&self, input: &[f32], pass: &mut Pass) {
+        let (x, t) = input.split_at(self.d_x());
+        let Pass { curve_features, additive_features, weight_features, scale_features, .. } = pass;
+        for features in
+            [&mut *curve_features, &mut *additive_features, &mut *weight_features, &mut *scale_features]
+        {
+            features.clear();
+        }
+        curve_features.extend_from_slice(x);
+        for (&t, &count) in t.iter().zip(&self.t_cosines) {
+            push_cosines(t, HALF_RANGE[1], count, curve_features);
+        }
+        for (&x, &count) in x.iter().zip(&self.x_cosines) {
+            push_cosines(x, HALF_RANGE[0], count, additive_features);
+        }
+        let quadratic = |out: &mut Vec<f32>| {
+            out.extend_from_slice(input);
+            out.extend(t.iter().map(|t| t * t - 1.0));
+        };
+        match self.weights {
+            _ if self.classes == 1 => {}
+            ClassWeights::Constant => {}
+            ClassWeights::Covariates => weight_features.extend_from_slice(x),
+            ClassWeights::CovariatesAndTreatment => quadratic(weight_features),
+        }
+        if self.varying_scale {
+            quadratic(scale_features);
+        }
+    }
+
+    /// Means, scales and logits of one unit.
+    #[inline(always)]
+    pub(crate) fn forward(&self, parts: &Parts, parameters: &[f32], input: &[f32], pass: &mut Pass) {
+        self.features(input, pass);
+        let (h, d) = (self.hidden, self.outcomes);
+        pass.means.clear();
+        pass.means.extend_from_slice(&parameters[parts.intercept.clone()]);
+        let curves = parameters[parts.curves.clone()].chunks_exact(self.heads());
+        for (&feature, row) in pass.curve_features.iter().zip(curves) {
+            add_scaled_all(&mut pass.means, feature, row);
+        }
+        if h > 0 {
+            self.forward_hidden(parts, parameters, input, pass);
+        }
+        let width = pass.additive_features.len();
+        for j in 0..d {
+            let mut shared = dot(&pass.additive_features, &parameters[parts.additive.clone()][j * width..][..width]);
+            if h > 0 {
+                shared += dot(&pass.hidden_2, &parameters[parts.output.clone()][j * h..][..h]);
+            }
+            (0..self.classes).for_each(|k| pass.means[k * d + j] += shared);
+        }
+        pass.log_scales.clear();
+        pass.log_scales.extend(parameters[parts.scale.clone()].iter().map(|&scale| f64::from(scale)));
+        if self.varying_scale {
+            let width = pass.scale_features.len();
+            for j in 0..d {
+                let slopes = &parameters[parts.scale_slopes.clone()][j * width..][..width];
+                let change = f64::from(dot(&pass.scale_features, slopes)).clamp(-3.0, 3.0);
+                (0..self.classes).for_each(|k| pass.log_scales[k * d + j] += change);
+            }
+        }
+        pass.logits.clear();
+        pass.logits.extend(parameters[parts.weight.clone()].iter().map(|&weight| f64::from(weight)));
+        let width = pass.weight_features.len();
+        if width > 0 {
+            for (k, logit) in pass.logits.iter_mut().enumerate() {
+                let slopes = &parameters[parts.weight_slopes.clone()][k * width..][..width];
+                *logit += f64::from(dot(&pass.weight_features, slopes)).clamp(-15.0, 15.0);
+            }
+        }
+    }
+
+    /// The hidden layers, and what they add to each class's mean alone.
+    #[inline(always)]
+    fn forward_hidden(&self, parts: &Parts, parameters: &[f32], input: &[f32], pass: &mut Pass) {
+        let (h, d) = (self.hidden, self.outcomes);
+        pass.hidden_1.clear();
+        pass.hidden_1.extend_from_slice(&parameters[parts.bias_1.clone()]);
+        for (&value, row) in input.iter().zip(parameters[parts.hidden_1.clone()].chunks_exact(h)) {
+            add_scaled_all(&mut pass.hidden_1, value, row);
+        }
+        swish(&mut pass.hidden_1, &mut pass.slope_1);
+        pass.hidden_2.clear();
+        pass.hidden_2.extend_from_slice(&parameters[parts.bias_2.clone()]);
+        for (&value, row) in pass.hidden_1.iter().zip(parameters[parts.hidden_2.clone()].chunks_exact(h)) {
+            add_scaled_all(&mut pass.hidden_2, value, row);
+        }
+        swish(&mut pass.hidden_2, &mut pass.slope_2);
+        let own = parameters[parts.output.clone()][d * h..].chunks_exact(h);
+        for (mean, row) in pass.means.iter_mut().zip(own) {
+            *mean += dot(&pass.hidden_2, row);
+        }
+    }
+
+    /// Adds the gradient of a loss by the parameters, given its `slopes`, for the unit of the last forward pass.
+    #[inline(always)]
+    pub(super) fn backward(
+        &self,
+        parts: &Parts,
+        parameters: &[f32],
+        input: &[f32],
+        pass: &mut Pass,
+        slopes: &Slopes,
+        gradient: &mut [f32],
+    ) {
+        let (d, heads) = (self.outcomes, self.heads());
+        add_scaled_all(&mut gradient[parts.intercept.clone()], 1.0, &slopes.means);
+        for (&feature, row) in
+            pass.curve_features.iter().zip(gradient[parts.curves.clone()].chunks_exact_mut(heads))
+        {
+            add_scaled_all(row, feature, &slopes.means);
+        }
+        add_scaled_all(&mut gradient[parts.scale.clone()], 1.0, &slopes.log_scales);
+        add_scaled_all(&mut gradient[parts.weight.clone()], 1.0, &slopes.logits);
+        let over_classes = |values: &[f32], j: usize| (0..self.classes).map(|k| values[k * d + j]).sum::<f32>();
+        for j in 0..d {
+            let width = pass.additive_features.len();
+            let row = &mut gradient[parts.additive.clone()][j * width..][..width];
+            add_scaled_all(row, over_classes(&slopes.means, j), &pass.additive_features);
+            let width = pass.scale_features.len();
+            let row = &mut gradient[parts.scale_slopes.clone()][j * width..][..width];
+            add_scaled_all(row, over_classes(&slopes.log_scales, j), &pass.scale_features);
+        }
+        let width = pass.weight_features.len();
+        if width > 0 {
+            let rows = gradient[parts.weight_slopes.clone()].chunks_exact_mut(width);
+            rows.zip(&slopes.logits).for_each(|(row, &slope)| add_scaled_all(row, slope, &pass.weight_features));
+        }
+        if self.hidden > 0 {
+            let shared: Vec<f32> = (0..d).map(|j| over_classes(&slopes.means, j)).collect();
+            self.backward_hidden(parts, parameters, input, pass, [&shared, &slopes.means], gradient);
+        }
+    }
+
+    #[inline(always)]
+    fn backward_hidden(
+        &self,
+        parts: &Parts,
+        parameters: &[f32],
+        input: &[f32],
+        pass: &mut Pass,
+        by_output: [&[f32]; 2],
+        gradient: &mut [f32],
+    ) {
+        let h = self.hidden;
+        pass.by_hidden_2.clear();
+        pass.by_hidden_2.resize(h, 0.0);
+        let rows = parts.output.clone().step_by(h);
+        for (row, &slope) in rows.zip(by_output.into_iter().flatten()) {
+            add_scaled_all(&mut gradient[row..row + h], slope, &pass.hidden_2);
+            add_scaled_all(&mut pass.by_hidden_2, slope, &parameters[row..row + h]);
+        }
+        pass.by_hidden_2.iter_mut().zip(&pass.slope_2).for_each(|(by, slope)| *by *= slope);
+        add_scaled_all(&mut gradient[parts.bias_2.clone()], 1.0, &pass.by_hidden_2);
+        pass.by_hidden_1.clear();
+        for (i, row) in parts.hidden_2.clone().step_by(h).enumerate() {
+            add_scaled_all(&mut gradient[row..row + h], pass.hidden_1[i], &pass.by_hidden_2);
+            pass.by_hidden_1.push(dot(&parameters[row..row + h], &pass.by_hidden_2) * pass.slope_1[i]);
+        }
+        add_scaled_all(&mut gradient[parts.bias_1.clone()], 1.0, &pass.by_hidden_1);
+        for (&value, row) in input.iter().zip(parts.hidden_1.clone().step_by(h)) {
+            add_scaled_all(&mut gradient[row..row + h], value, &pass.by_hidden_1);
+        }
+    }
+
+    /// The noise law of these parameters.
+    pub(crate) fn noise(&self, parts: &Parts, parameters: &[f32]) -> Noise {
+        self.law.noise(&parameters[parts.shape.clone()])
+    }
+}
+
+impl Form {
+    /// Gives class k the place `order[k]`.
+    pub(super) fn reorder(&self, parameters: &mut [f32], order: &[usize]) {
+        let parts = self.parts();
+        let (h, d, heads) = (self.hidden, self.outcomes, self.heads());
+        let old = parameters.to_vec();
+        let own = parts.output.start + h * d;
+        let mut copy = |from: usize, to: usize, width: usize| {
+            parameters[to..to + width].copy_from_slice(&old[from..from + width]);
+        };
+        for (k, &to) in order.iter().enumerate() {
+            copy(own + k * d * h, own + to * d * h, d * h);
+            copy(parts.intercept.start + k * d, parts.intercept.start + to * d, d);
+            copy(parts.scale.start + k * d, parts.scale.start + to * d, d);
+            copy(parts.weight.start + k, parts.weight.start + to, 1);
+            let width = self.weight_features();
+            copy(parts.weight_slopes.start + k * width, parts.weight_slopes.start + to * width, width);
+            for row in parts.curves.clone().step_by(heads) {
+                copy(row + k * d, row + to * d, d);
+            }
+        }
+    }
+}

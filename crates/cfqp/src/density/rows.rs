@@ -1,0 +1,47 @@
+//! The standardised units that a density is fitted to.
+
+/// Inputs and outcomes of units, and which rows belong to one subject.
+#[derive(Clone, Debug)]
+pub(crate) struct Rows {
+    /// x, then t: `[n, inputs]`
+    pub inputs: Vec<f32>,
+    /// `[n, outcomes]`; 0 where missing
+    pub outcomes: Vec<f32>,
+    /// Whether each outcome element was observed; none: all were.
+    pub observed: Option<Vec<bool>>,
+    /// The number of values of an input and of an outcome.
+    pub width: usize,
+    pub d: usize,
+    /// The rows of every subject; one row each without groups.
+    pub subjects: Vec<Vec<usize>>,
+}
+
+impl Rows {
+    /// The number of rows.
+    pub(crate) fn len(&self) -> usize {
+        self.outcomes.len() / self.d
+    }
+
+    pub(crate) fn input(&self, row: usize) -> &[f32] {
+        &self.inputs[row * self.width..][..self.width]
+    }
+
+    pub(crate) fn outcome(&self, row: usize) -> &[f32] {
+        &self.outcomes[row * self.d..][..self.d]
+    }
+
+    /// Whether element `j` of the outcome of `row` was observed.
+    pub(crate) fn is_observed(&self, row: usize, j: usize) -> bool {
+        self.observed.as_ref().is_none_or(|observed| observed[row * self.d + j])
+    }
+
+    /// Whether any subject has several rows.
+    pub(crate) fn has_repeats(&self) -> bool {
+        self.subjects.iter().any(|rows| rows.len() > 1)
+    }
+
+    /// The rows of `subjects`.
+    pub(crate) fn rows_of(&self, subjects: &[usize]) -> Vec<usize> {
+        subjects.iter().flat_map(|&subject| self.subjects[subject].iter().copied()).collect()
+    }
+}

@@ -1,0 +1,335 @@
+//! The choice of outcome scale, number of classes, class weights and noise law on held-out likelihood.
+//!
+//! Subjects are held out in turn (five folds). Every candidate starts from the same additive mixtures, refined without the
+//! held-out fold. The number of classes is the smallest that no larger one beats by more than two standard errors.
+
+use rand::seq::SliceRandom as _;
+
+use super::additive::{Additive, Cosines, Solution};
+use super::law::NoiseLaw;
+use super::member::Member;
+use super::network::{ClassWeights, Form};
+use super::rows::Rows;
+use super::scale::OutcomeScale;
+use super::training::{Schedule, Task, train};
+use crate::math::{MeanEstimate, mean, paired_difference};
+use crate::runtime::{Monitor, Pool, Stage};
+use crate::{Result, stream};
+
+/// The number of folds.
+const FOLDS: usize = 5;
+/// Subjects on which candidates are compared, and on which starts are searched for.
+const MAX_SELECTION_SUBJECTS: usize = 6000;
+const MAX_START_SUBJECTS: usize = 1500;
+/// Random starts of the search, and the solutions that networks are trained from.
+const RUNS: usize = 40;
+const STARTS: usize = 2;
+/// A larger number of classes must be better by this many standard errors ...
+const CLASS_ERRORS: f64 = 2.0;
+/// ... and a richer form of the same number by this many.
+const FORM_ERRORS: f64 = 1.0;
+/// The ladder ends after this many numbers of classes without a gain.
+const LADDER_PATIENCE: usize = 2;
+
+/// What is fitted: the data, and what does not change between candidates.
+pub(crate) struct Problem<'a> {
+    pub rows: &'a Rows,
+    pub x_cosines: Vec<usize>,
+    pub t_cosines: Vec<usize>,
+    pub hidden: usize,
+    pub seed: u64,
+    pub pool: &'a Pool,
+    pub monitor: &'a dyn Monitor,
+}
+
+/// A candidate's form.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Choice {
+    pub classes: usize,
+    pub weights: ClassWeights,
+    pub law: NoiseLaw,
+    pub varying_scale: bool,
+}
+
+/// The held-out log-likelihood of a candidate.
+#[derive(Clone, Debug)]
+pub(crate) struct Score {
+    pub choice: Choice,
+    /// Of every subject on which candidates are compared.
+    pub likelihoods: Vec<f64>,
+}
+
+/// What was chosen.
+#[derive(Clone, Debug)]
+pub(crate) struct Selected {
+    pub choice: Choice,
+    /// The scores of all numbers of classes, in their order.
+    pub ladder: Vec<Score>,
+    /// Mean and standard error of the gain over one class, if both were tried.
+    pub gain: Option<MeanEstimate>,
+}
+
+impl Problem<'_> {
+    pub(crate) fn form(&self, choice: Choice) -> Form {
+        Form {
+            classes: choice.classes,
+            outcomes: self.rows.d,
+            x_cosines: self.x_cosines.clone(),
+            t_cosines: self.t_cosines.clone(),
+            hidden: self.hidden,
+            weights: choice.weights,
+            law: choice.law,
+            varying_scale: choice.varying_scale,
+            interaction_penalty: 1.0,
+        }
+    }
+
+    pub(crate) fn cosines(&self) -> Cosines<'_> {
+        Cosines { x: &self.x_cosines, t: &self.t_cosines }
+    }
+
+    /// The richest form: that of the ladder of numbers of classes.
+    fn richest(&self, classes: usize) -> Choice {
+        // treatments of several rows of one subject are not weighed together
+        let weights = match self.rows.has_repeats() {
+            true => ClassWeights::Covariates,
+            false => ClassWeights::CovariatesAndTreatment,
+        };
+        Choice { classes, weights, law: NoiseLaw::Skewed, varying_scale: true }
+    }
+
+    /// At most `max` of all subjects, in random order.
+    pub(crate) fn sample(&self, max: usize, name: &str) -> Vec<usize> {
+        let mut subjects: Vec<usize> = (0..self.rows.subjects.len()).collect();
+        subjects.shuffle(&mut stream(self.seed, &["density", "sample", name]));
+        subjects.truncate(max);
+        subjects
+    }
+
+    /// The best additive mixtures of a sample of the subjects, as P(class) of those subjects.
+    fn starts(&self, subjects: &[usize], classes: usize) -> Vec<Solution> {
+        let searched = &subjects[..subjects.len().min(MAX_START_SUBJECTS)];
+        let search = Additive::new(self.rows, searched, self.cosines());
+        let rounds: Vec<usize> = (0..4).collect();
+        let name = classes.to_string();
+        let found = self.pool.map(rounds, |i| {
+            let mut rng = stream(self.seed, &["density", "starts", &name, &i.to_string()]);
+            search.search(classes, RUNS / 4, STARTS, &mut rng)
+        });
+        Solution::best_distinct(found.into_iter().flatten().collect(), classes, STARTS)
+    }
+
+    /// The cross-validated score of a form with starts.
+    fn score(&self, choice: Choice, subjects: &[usize], starts: &[Solution]) -> Result<Score> {
+        let form = self.form(choice);
+        let jobs: Vec<(usize, usize)> =
+            (0..starts.len()).flat_map(|start| (0..FOLDS).map(move |fold| (start, fold))).collect();
+        let results = self.pool.try_map(jobs.clone(), |(start, fold)| {
+            let (held_out, train_on) = split_fold(subjects, fold);
+            let name = ["density", "score", &choice.classes.to_string(), &start.to_string(), &fold.to_string()];
+            let mut rng = stream(self.seed, &name);
+            let start = self.refined_start(&starts[start], subjects, &train_on, choice.classes);
+            let task = Task { rows: self.rows, train: &train_on, held_out: &held_out, start: &start };
+            let schedule = Schedule::new(train_on.len());
+            let trained = train(&form, &task, &schedule, &mut rng, self.monitor)?;
+            self.monitor.epoch(0.0);
+            Ok(trained.member.log_likelihoods(self.rows, &held_out))
+        })?;
+        let mut best: Option<Vec<f64>> = None;
+        for start in 0..starts.len() {
+            let mut likelihoods = vec![0.0; subjects.len()];
+            for ((_, fold), found) in jobs.iter().zip(&results).filter(|((s, _), _)| *s == start) {
+                for (i, &value) in found.iter().enumerate() {
+                    likelihoods[fold + i * FOLDS] = value;
+                }
+            }
+            if best.as_ref().is_none_or(|best| mean(&likelihoods) > mean(best)) {
+                best = Some(likelihoods);
+            }
+        }
+        Ok(Score { choice, likelihoods: best.unwrap_or_default() })
+    }
+
+    /// P(class) of the training subjects: the start, continued without the held-out subjects.
+    fn refined_start(&self, start: &Solution, searched: &[usize], train_on: &[usize], classes: usize) -> Vec<f64> {
+        if classes == 1 {
+            return vec![1.0; train_on.len()];
+        }
+        let known = start.responsibilities.len() / classes;
+        let place: std::collections::HashMap<usize, usize> =
+            searched.iter().take(known).enumerate().map(|(i, &subject)| (subject, i)).collect();
+        let even = vec![1.0 / classes as f64; classes];
+        let of_subject = |subject: &usize| {
+            place.get(subject).map_or(&even[..], |i| &start.responsibilities[i * classes..][..classes])
+        };
+        let begin: Vec<f64> = train_on.iter().flat_map(|subject| of_subject(subject).iter().copied()).collect();
+        let search = Additive::new(self.rows, train_on, self.cosines());
+        search.refine(begin, classes, start.smoothness()).responsibilities
+    }
+
+    /// Climbs the ladder of numbers of classes, or scores a given one, then simplifies the form.
+    pub(crate) fn select(&self, given: Option<usize>, max_classes: usize) -> Result<Selected> {
+        let subjects = self.sample(MAX_SELECTION_SUBJECTS, "selection");
+        let mut ladder: Vec<(Score, Vec<Solution>)> = Vec::new();
+        let (mut best, mut since) = (f64::NEG_INFINITY, 0);
+        for classes in given.map_or(1..=max_classes, |given| given..=given) {
+            self.monitor.stage(Stage::Classes { classes, base: "density" }, FOLDS * STARTS);
+            let starts = self.starts(&subjects, classes);
+            let score = self.score(self.richest(classes), &subjects, &starts)?;
+            let value = mean(&score.likelihoods);
+            ladder.push((score, starts));
+            since = if value > best { 0 } else { since + 1 };
+            best = best.max(value);
+            if since >= LADDER_PATIENCE {
+                break;
+            }
+        }
+        let scores: Vec<&Score> = ladder.iter().map(|(score, _)| score).collect();
+        let chosen = smallest_not_beaten(&scores);
+        let gain = (chosen > 0)
+            .then(|| paired_difference(&ladder[chosen].0.likelihoods, &ladder[0].0.likelihoods));
+        let (score, starts) = &ladder[chosen];
+        let choice = self.simplify(score, &subjects, starts)?;
+        Ok(Selected { choice, ladder: ladder.into_iter().map(|(score, _)| score).collect(), gain })
+    }
+
+    /// The simplest class weights, scale and law that no richer one beats by more than a standard error.
+    fn simplify(&self, richest: &Score, subjects: &[usize], starts: &[Solution]) -> Result<Choice> {
+        self.monitor.stage(Stage::TrainingLength, 5 * FOLDS * starts.len());
+        let mut best = richest.clone();
+        let mut prefer = |simpler: Choice, best: &mut Score| -> Result<()> {
+            if simpler == best.choice {
+                return Ok(());
+            }
+            let score = self.score(simpler, subjects, starts)?;
+            let loss = paired_difference(&best.likelihoods, &score.likelihoods);
+            if loss.mean <= FORM_ERRORS * loss.standard_error {
+                *best = score;
+            }
+            Ok(())
+        };
+        if richest.choice.classes > 1 {
+            for weights in [ClassWeights::Covariates, ClassWeights::Constant] {
+                let simpler = Choice { weights, ..best.choice };
+                prefer(simpler, &mut best)?;
+            }
+        }
+        let constant = Choice { varying_scale: false, ..best.choice };
+        prefer(constant, &mut best)?;
+        for law in [NoiseLaw::StudentT, NoiseLaw::Gaussian] {
+            let simpler = Choice { law, ..best.choice };
+            prefer(simpler, &mut best)?;
+        }
+        Ok(best.choice)
+    }
+}
+
+/// The held-out subjects of a fold, and the others.
+fn split_fold(subjects: &[usize], fold: usize) -> (Vec<usize>, Vec<usize>) {
+    let (mut held_out, mut others) = (Vec::new(), Vec::new());
+    for (i, &subject) in subjects.iter().enumerate() {
+        if i % FOLDS == fold { held_out.push(subject) } else { others.push(subject) }
+    }
+    (held_out, others)
+}
+
+/// The first score that no later one beats by more than [`CLASS_ERRORS`] standard errors.
+fn smallest_not_beaten(scores: &[&Score]) -> usize {
+    let beaten = |i: usize| {
+        scores[i + 1..].iter().any(|later| {
+            let gain = paired_difference(&later.likelihoods, &scores[i].likelihoods);
+            gain.mean > CLASS_ERRORS * gain.standard_error
+        })
+    };
+    (0..scores.len()).find(|&i| !beaten(i)).unwrap_or(0)
+}
+
+/// Members of an ensemble: random halves of the subjects, each with its complement.
+pub(crate) struct Half {
+    pub member: Member,
+    pub held_out: Vec<usize>,
+    pub steps: usize,
+}
+
+/// Random starts of the search of one member.
+const MEMBER_RUNS: usize = 24;
+
+impl Problem<'_> {
+    /// Trains `count` members on halves of the subjects, each from scratch; classes are in the same order in all.
+    pub(crate) fn members(&self, choice: Choice, count: usize) -> Result<Vec<Half>> {
+        self.monitor.stage(Stage::Ensemble, count);
+        let form = self.form(choice);
+        let subjects = self.sample(usize::MAX, "members");
+        let starts = match choice.classes {
+            1 => Vec::new(),
+            classes => self.starts(&subjects, classes),
+        };
+        let halves: Vec<(Vec<usize>, Vec<usize>)> =
+            (0..count.div_ceil(2)).flat_map(|split| self.halves(split)).take(count).collect();
+        let jobs: Vec<usize> = (0..halves.len()).collect();
+        let mut members = self.pool.try_map(jobs, |i| {
+            let (train_on, held_out) = &halves[i];
+            let mut rng = stream(self.seed, &["density", "member", &i.to_string()]);
+            let start = self.member_start(choice.classes, train_on, &starts, &subjects, &mut rng);
+            let task = Task { rows: self.rows, train: train_on, held_out, start: &start };
+            let trained = train(&form, &task, &Schedule::new(train_on.len()), &mut rng, self.monitor)?;
+            self.monitor.epoch(0.0);
+            Ok(Half { member: trained.member, held_out: held_out.clone(), steps: trained.steps })
+        })?;
+        self.align(&mut members);
+        Ok(members)
+    }
+
+    /// Both halves of a random split, each with the other as its complement.
+    fn halves(&self, split: usize) -> [(Vec<usize>, Vec<usize>); 2] {
+        let mut subjects: Vec<usize> = (0..self.rows.subjects.len()).collect();
+        subjects.shuffle(&mut stream(self.seed, &["density", "halves", &split.to_string()]));
+        let second = subjects.split_off(subjects.len() / 2);
+        [(subjects.clone(), second.clone()), (second, subjects)]
+    }
+
+    /// The solution with the largest evidence on the member's own subjects: of its own random starts, and of those found
+    /// with all subjects.
+    fn member_start(
+        &self,
+        classes: usize,
+        train_on: &[usize],
+        starts: &[Solution],
+        searched: &[usize],
+        rng: &mut crate::Rng,
+    ) -> Vec<f64> {
+        if classes == 1 {
+            return vec![1.0; train_on.len()];
+        }
+        let few = &train_on[..train_on.len().min(MAX_START_SUBJECTS)];
+        let search = Additive::new(self.rows, few, self.cosines());
+        let mut found = search.search(classes, MEMBER_RUNS, 1, rng);
+        for start in starts {
+            let begin = self.refined_start(start, searched, few, classes);
+            found.push(search.refine(begin, classes, start.smoothness()));
+        }
+        let best = Solution::best_distinct(found, classes, 1).remove(0);
+        if few.len() == train_on.len() {
+            return best.responsibilities;
+        }
+        self.refined_start(&best, few, train_on, classes)
+    }
+
+    /// Orders the classes of every member like those of the first.
+    fn align(&self, members: &mut [Half]) {
+        let subjects = self.sample(MAX_START_SUBJECTS, "align");
+        let Some(first) = members.first() else { return };
+        let classes = first.member.form.classes;
+        let reference = first.member.posteriors(self.rows, &subjects);
+        for half in &mut members[1..] {
+            let posteriors = half.member.posteriors(self.rows, &subjects);
+            let table = super::additive::overlap_table(&reference, &posteriors, classes);
+            half.member.reorder(&crate::math::best_assignment(&table, classes));
+        }
+    }
+}
+
+/// The log-likelihood, on the scale of standardised outcomes, that a transformed outcome adds.
+pub(crate) fn log_slopes(y: &[f64], scales: &[OutcomeScale]) -> f64 {
+    y.iter().zip(scales.iter().cycle()).map(|(&y, scale)| scale.log_slope(y)).sum()
+}

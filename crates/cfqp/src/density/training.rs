@@ -1,0 +1,303 @@
+//! Training of a mixture density network on the marginal likelihood of subjects, by Adam, with early stopping.
+
+use rand::seq::SliceRandom as _;
+
+use super::law::{LogDensity, Noise};
+use super::member::Member;
+use super::network::{Form, Parts, Pass, Slopes};
+use super::rows::Rows;
+use crate::math::simd::with_simd;
+use crate::math::{log_sum_exp_of, mean};
+use crate::runtime::Monitor;
+use crate::{Error, Result, Rng};
+
+/// Held-out likelihoods are computed this often during a training.
+const EVALUATIONS: usize = 40;
+/// Training ends if this many evaluations in a row bring no gain.
+const PATIENCE: usize = 8;
+/// Held-out subjects that decide when to stop.
+const MAX_STOPPING_SUBJECTS: usize = 3000;
+/// The share of steps during which classes are those of the start.
+const WARM_UP: f64 = 0.15;
+
+/// How long and how fast a network is trained.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Schedule {
+    pub steps: usize,
+    pub batch: usize,
+    pub learning_rate: f32,
+}
+
+impl Schedule {
+    /// The schedule for this many subjects.
+    pub(crate) fn new(subjects: usize) -> Self {
+        Self { steps: 4000, batch: (subjects / 32).clamp(8, 32).max(subjects / 128), learning_rate: 5e-3 }
+    }
+}
+
+/// What a network is trained on.
+#[derive(Clone, Copy)]
+pub(crate) struct Task<'a> {
+    pub rows: &'a Rows,
+    /// Subjects to learn from.
+    pub train: &'a [usize],
+    /// Subjects on which training is stopped.
+    pub held_out: &'a [usize],
+    /// P(class) of the training subjects to begin with, `[train, classes]`.
+    pub start: &'a [f64],
+}
+
+/// Parameters, gradient and moments of Adam.
+struct Adam {
+    parameters: Vec<f32>,
+    gradient: Vec<f32>,
+    first: Vec<f32>,
+    second: Vec<f32>,
+    steps: i32,
+}
+
+impl Adam {
+    fn new(parameters: Vec<f32>) -> Self {
+        let zero = vec![0.0; parameters.len()];
+        Self { gradient: zero.clone(), first: zero.clone(), second: zero, parameters, steps: 0 }
+    }
+
+    /// One step along the gradient plus `precisions` times the parameters.
+    fn step(&mut self, rate: f32, precisions: &[f32]) {
+        self.steps += 1;
+        let correct = |decay: f32| 1.0 / (1.0 - decay.powi(self.steps));
+        let (first_factor, second_factor) = (correct(0.9), correct(0.999));
+        let Self { parameters, gradient, first, second, .. } = self;
+        with_simd(
+            #[inline(always)]
+            || {
+                for ((((p, g), m), v), precision) in
+                    parameters.iter_mut().zip(gradient).zip(first).zip(second).zip(precisions)
+                {
+                    let g = *g + precision * *p;
+                    *m = 0.9 * *m + 0.1 * g;
+                    *v = 0.999 * *v + 0.001 * g * g;
+                    *p -= rate * (*m * first_factor) / ((*v * second_factor).sqrt() + 1e-8);
+                }
+            },
+        );
+    }
+}
+
+/// A trained network, with the mean held-out log-likelihood at which training was stopped.
+pub(crate) struct Trained {
+    pub member: Member,
+    pub steps: usize,
+}
+
+/// Trains a network of the given form.
+///
+/// # Errors
+/// [`Error::Interrupted`] if the monitor stops the fit.
+pub(crate) fn train(
+    form: &Form,
+    task: &Task<'_>,
+    schedule: &Schedule,
+    rng: &mut Rng,
+    monitor: &dyn Monitor,
+) -> Result<Trained> {
+    let mut learner = Learner::new(form, task, form.init(rng));
+    let mut order: Vec<usize> = (0..task.train.len()).collect();
+    let batch = schedule.batch.clamp(1, order.len().max(1));
+    let per_epoch = order.len().div_ceil(batch).max(1);
+    let epochs = (schedule.steps / per_epoch).max(10);
+    let total = epochs * per_epoch;
+    let warm_up = (total as f64 * WARM_UP) as usize;
+    let every = (total / EVALUATIONS).max(1);
+    let mut stopping = Stopping::new(task, learner.average.clone());
+    for step in 1..=total {
+        let at = (step - 1) % per_epoch;
+        if at == 0 {
+            order.shuffle(rng);
+        }
+        let chunk = &order[at * batch..((at + 1) * batch).min(order.len())];
+        let progress = step as f32 / total as f32;
+        let rate = schedule.learning_rate * (0.5 * (1.0 + (std::f32::consts::PI * progress).cos())).max(0.02);
+        learner.step(chunk, step <= warm_up, rate);
+        learner.average(step, per_epoch);
+        if step % every == 0 && step > warm_up {
+            if monitor.stopped() {
+                return Err(Error::Interrupted);
+            }
+            if stopping.should_stop(form, &learner.average, step, every) {
+                break;
+            }
+        }
+    }
+    let parameters = stopping.best;
+    Ok(Trained { member: Member { form: form.clone(), parameters }, steps: stopping.best_step })
+}
+
+/// Keeps the parameters with the best held-out likelihood.
+struct Stopping<'a> {
+    rows: &'a Rows,
+    held_out: Vec<usize>,
+    best: Vec<f32>,
+    best_step: usize,
+    best_score: f64,
+}
+
+impl<'a> Stopping<'a> {
+    fn new(task: &Task<'a>, parameters: Vec<f32>) -> Self {
+        let step = task.held_out.len().div_ceil(MAX_STOPPING_SUBJECTS).max(1);
+        let held_out = task.held_out.iter().copied().step_by(step).collect();
+        Self { rows: task.rows, held_out, best: parameters, best_step: 0, best_score: f64::NEG_INFINITY }
+    }
+
+    fn should_stop(&mut self, form: &Form, parameters: &[f32], step: usize, every: usize) -> bool {
+        let member = Member { form: form.clone(), parameters: parameters.to_vec() };
+        let score = match self.held_out.is_empty() {
+            true => step as f64,
+            false => mean(&member.log_likelihoods(self.rows, &self.held_out)),
+        };
+        if score > self.best_score {
+            (self.best, self.best_step, self.best_score) = (member.parameters, step, score);
+        }
+        step > self.best_step + PATIENCE * every
+    }
+}
+
+/// A network in training.
+struct Learner<'a> {
+    form: &'a Form,
+    parts: Parts,
+    task: &'a Task<'a>,
+    adam: Adam,
+    /// Prior precisions, divided by the number of subjects.
+    precisions: Vec<f32>,
+    /// The running mean of the parameters.
+    average: Vec<f32>,
+    scratch: Scratch,
+}
+
+/// Buffers of one gradient.
+#[derive(Default)]
+struct Scratch {
+    pass: Pass,
+    slopes: Slopes,
+    joint: Vec<f64>,
+    logits: Vec<f64>,
+    /// Density of every element of every row of a subject: `[rows, classes, outcomes]`.
+    densities: Vec<ElementDensity>,
+}
+
+/// The density of one outcome element under one class.
+#[derive(Clone, Copy)]
+struct ElementDensity {
+    z: f64,
+    inverse_scale: f64,
+    log: LogDensity,
+}
+
+const MISSING: ElementDensity = ElementDensity {
+    z: 0.0,
+    inverse_scale: 0.0,
+    log: LogDensity { value: 0.0, by_z: 0.0, by_shape: [0.0; 2] },
+};
+
+impl<'a> Learner<'a> {
+    fn new(form: &'a Form, task: &'a Task<'a>, parameters: Vec<f32>) -> Self {
+        let share = 1.0 / task.train.len().max(1) as f32;
+        let precisions = form.precisions().into_iter().map(|precision| precision * share).collect();
+        let average = parameters.clone();
+        let adam = Adam::new(parameters);
+        Self { form, parts: form.parts(), task, adam, precisions, average, scratch: Scratch::default() }
+    }
+
+    /// One step on the training subjects `chunk`.
+    fn step(&mut self, chunk: &[usize], warm_up: bool, rate: f32) {
+        self.adam.gradient.fill(0.0);
+        let share = 1.0 / chunk.len() as f32;
+        let noise = self.form.noise(&self.parts, &self.adam.parameters);
+        with_simd(
+            #[inline(always)]
+            || {
+                for &i in chunk {
+                    self.add_gradient(i, &noise, warm_up, share);
+                }
+            },
+        );
+        self.adam.step(rate, &self.precisions);
+        self.form.clamp(&self.parts, &mut self.adam.parameters);
+    }
+
+    /// Averages the parameters over about the last two epochs.
+    fn average(&mut self, step: usize, per_epoch: usize) {
+        let horizon = (step as f32 / 4.0 + 1.0).min(2.0 * per_epoch as f32).max(1.0);
+        for (average, p) in self.average.iter_mut().zip(&self.adam.parameters) {
+            *average += (p - *average) / horizon;
+        }
+    }
+
+    /// Adds the gradient of -log likelihood of the `i`-th training subject.
+    #[inline(always)]
+    fn add_gradient(&mut self, i: usize, noise: &Noise, warm_up: bool, share: f32) {
+        let Self { form, parts, task, adam, scratch, .. } = self;
+        let (rows, classes, d) = (task.rows, form.classes, form.outcomes);
+        let of_subject = &rows.subjects[task.train[i]];
+        let Adam { parameters, gradient, .. } = adam;
+        let Scratch { pass, slopes, joint, logits, densities } = scratch;
+        joint.clear();
+        joint.resize(classes, 0.0);
+        logits.clear();
+        logits.resize(classes, 0.0);
+        densities.clear();
+        for &row in of_subject {
+            form.forward(parts, parameters, rows.input(row), pass);
+            logits.iter_mut().zip(&pass.logits).for_each(|(sum, logit)| *sum += logit);
+            for k in 0..classes {
+                for (j, &y) in rows.outcome(row).iter().enumerate() {
+                    if !rows.is_observed(row, j) {
+                        densities.push(MISSING);
+                        continue;
+                    }
+                    let log_scale = pass.log_scales[k * d + j];
+                    let inverse_scale = (-log_scale).exp();
+                    let z = (f64::from(y) - f64::from(pass.means[k * d + j])) * inverse_scale;
+                    let log = noise.log_density_and_slopes(z);
+                    joint[k] += log.value - log_scale;
+                    densities.push(ElementDensity { z, inverse_scale, log });
+                }
+            }
+        }
+        let of_rows = 1.0 / of_subject.len() as f64;
+        logits.iter_mut().for_each(|logit| *logit *= of_rows);
+        let weight_total = log_sum_exp_of(logits);
+        joint.iter_mut().zip(&*logits).for_each(|(joint, logit)| *joint += logit - weight_total);
+        let total = log_sum_exp_of(joint);
+        // from here on: responsibilities
+        for (k, joint) in joint.iter_mut().enumerate() {
+            *joint = if warm_up { task.start[i * classes + k] } else { (*joint - total).exp() };
+        }
+        for (r, &row) in of_subject.iter().enumerate() {
+            if of_subject.len() > 1 {
+                form.forward(parts, parameters, rows.input(row), pass);
+            }
+            slopes.means.clear();
+            slopes.log_scales.clear();
+            slopes.logits.clear();
+            for (k, &responsibility) in joint.iter().enumerate() {
+                let weight = (logits[k] - weight_total).exp();
+                slopes.logits.push(share * ((weight - responsibility) * of_rows) as f32);
+                for density in &densities[(r * classes + k) * d..][..d] {
+                    let ElementDensity { z, inverse_scale, log } = density;
+                    // a missing element has slope 0 in everything
+                    let observed = f64::from(u8::from(*inverse_scale > 0.0));
+                    let by_mean = responsibility * log.by_z * inverse_scale;
+                    let by_scale = responsibility * (log.by_z * z + observed);
+                    slopes.means.push(share * by_mean as f32);
+                    slopes.log_scales.push(share * by_scale as f32);
+                    for (at, by_shape) in parts.shape.clone().zip(log.by_shape) {
+                        gradient[at] -= share * (responsibility * by_shape) as f32;
+                    }
+                }
+            }
+            form.backward(parts, parameters, rows.input(row), pass, slopes, gradient);
+        }
+    }
+}
