@@ -6,7 +6,7 @@
 //! | `t` | `[n]`, `[n, treatments]` | treatments |
 //! | `x_mask`, `y_mask` | as `x`, `y` | true (or 1) where the value was observed; optional |
 //! | `group` | `[n]` | the subject of each unit, as integers; optional |
-//! | `z`, `t_new`, `y_new` | | true classes, other treatments and their outcomes; read by [`read_array`] only |
+//! | `z`, `t_new`, `y_new`, `y_bayes` | | true classes, other treatments, their outcomes and the best answers; read by [`read_array`] only |
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -22,9 +22,9 @@ use super::npy::{self, Element, NpyError};
 use crate::data::{Dataset, Units};
 use crate::error::{Error, Result};
 
-/// The keys that a file may have; the last three are not part of a [`Dataset`].
-const KNOWN_KEYS: [&str; 9] = ["x", "t", "y", "x_mask", "y_mask", "group", "z", "t_new", "y_new"];
-const EXPECTED_KEYS: &str = "give the arrays x, t and y, optionally x_mask, y_mask and group, and no others except z, t_new and y_new";
+/// The keys that a file may have; the last four are not part of a [`Dataset`].
+const KNOWN_KEYS: [&str; 10] = ["x", "t", "y", "x_mask", "y_mask", "group", "z", "t_new", "y_new", "y_bayes"];
+const EXPECTED_KEYS: &str = "give the arrays x, t and y, optionally x_mask, y_mask and group, and no others except z, t_new, y_new and y_bayes";
 const DAMAGED: &str =
     "the file is damaged or is not an .npz file: write it again with numpy.savez_compressed";
 
