@@ -239,7 +239,7 @@ mod tests {
     use crate::config::{Base, Classes, FitConfig};
     use crate::data::NpzArray;
     use crate::fit::Fit;
-    use crate::sim::Oscillator;
+    use crate::sim::{Oscillator, Table};
 
     #[test]
     fn a_model_is_scored_against_simulated_counterfactuals() {
@@ -256,21 +256,44 @@ mod tests {
         let options = AskOptions { rho: 0.0, ..AskOptions::default() };
         let fresh = evaluate(&fitted, &test.data, &truth, options).unwrap();
         assert_eq!(fresh.cf_mse, found.cf_mse_rho0);
+        assert_eq!((found.limit, found.ratio), (None, None));
+        assert!((found.cf_mse_y.unwrap() * variance(test.data.y()) - found.cf_mse_raw).abs() < 1e-9);
         let few = Reference { z: Some(vec![0; 3]), ..truth };
         let error = evaluate(&fitted, &test.data, &few, AskOptions::default()).unwrap_err();
         assert_eq!(error.to_string(), "z: 3 units, but x has 100");
     }
 
     #[test]
+    fn an_error_is_compared_with_the_limit_in_variances_of_y() {
+        let simulated = Table::default().simulate(200, 1).unwrap();
+        let truth = Reference::from(simulated.truth.clone());
+        let limit = truth.limit().unwrap().unwrap();
+        assert!(limit > 0.01, "{limit}");
+        let found = limit_scores(1.5 * limit, &simulated.data, &truth).unwrap();
+        assert!((found.ratio.unwrap() - 1.5).abs() < 1e-12);
+        assert!((found.limit.unwrap() * variance(simulated.data.y()) - limit).abs() < 1e-12);
+        // a limit of 0 has no ratio
+        let exact = Reference { y_bayes: Some(truth.y_new.clone()), ..truth.clone() };
+        let found = limit_scores(limit, &simulated.data, &exact).unwrap();
+        assert_eq!((found.limit, found.ratio), (Some(0.0), None));
+        let few = Units::new("y_bayes", vec![1], vec![0.0; 3]).unwrap();
+        assert!(limit_scores(limit, &simulated.data, &Reference { y_bayes: Some(few), ..truth }).is_err());
+    }
+
+    #[test]
     fn a_truth_is_read_with_or_without_classes() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.npz");
-        let sim = Oscillator::default().simulate(4, 1).unwrap();
+        let sim = Table::default().simulate(4, 1).unwrap();
         let z: Vec<i64> = sim.truth.z.iter().map(|&z| z as i64).collect();
         let (t, y) = (NpzArray::units(&sim.truth.t_new), NpzArray::units(&sim.truth.y_new));
-        let arrays = [("t_new", t), ("y_new", y), ("z", NpzArray::integers(&z))];
+        let best = NpzArray::units(sim.truth.y_bayes.as_ref().unwrap());
+        let arrays = [("t_new", t), ("y_new", y), ("z", NpzArray::integers(&z)), ("y_bayes", best)];
         crate::data::write_npz(&path, &arrays).unwrap();
         assert_eq!(read_truth(&path).unwrap(), Reference::from(sim.truth.clone()));
+        crate::data::write_npz(&path, &arrays[..3]).unwrap();
+        let without = read_truth(&path).unwrap();
+        assert_eq!((without.z.is_some(), without.limit().unwrap()), (true, None));
         crate::data::write_npz(&path, &arrays[..2]).unwrap();
         assert_eq!(read_truth(&path).unwrap().z, None);
         crate::data::write_npz(&path, &arrays[..1]).unwrap();

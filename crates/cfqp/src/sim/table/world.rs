@@ -194,7 +194,7 @@ impl TableWorld {
         let dose = t[0];
         match self {
             Self::Crossing | Self::Prior | Self::Heavy => base + crossing_curve(dose, k),
-            Self::ClassDrivesTreatment => base + [-1.6 - 1.2 * dose, 1.4 + 1.5 * dose * dose][k],
+            Self::ClassDrivesTreatment => base + [-0.9 - 1.2 * dose, 0.7 + 1.5 * dose * dose][k],
             Self::ConfoundedByX => base + 0.3 * x[2] * dose + [2.4 * dose - 1.2, 1.3 - 2.0 * dose][k],
             Self::Slopes => base + SLOPE_MEAN * dose,
             Self::BinaryTreatment => base + [0.0, -1.1 + (2.2 + 0.4 * x[2]) * dose][k],
