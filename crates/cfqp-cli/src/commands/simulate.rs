@@ -29,7 +29,7 @@ Examples:
   cfqp simulate cardio --format csv-long --out patients.csv
   cfqp simulate digits --mnist ~/mnist --n 6000 --out digits.npz
   cfqp simulate ihdp --out control.npz                        no hidden classes
-  cfqp simulate table --world crossing --out table.csv        one outcome column, with the Bayes limit
+  cfqp simulate table --world crossing --out table.csv        one outcome column
 
 An .npz file has x, t, y and, for evaluation only, the truth: z (class), t_new, y_new and, for tables, y_bayes \
 (the best answer that the observed values allow). For a .csv, .parquet or .arrow file, the truth is written \
@@ -201,7 +201,7 @@ struct CommonArgs {
     /// --repeats: 0.6]
     #[arg(long, value_name = "R", allow_negative_numbers = true)]
     rho: Option<f32>,
-    /// Random seed; unit i depends only on it and on i
+    /// Random seed; unit i (table: subject i) depends only on it and on i
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     #[command(flatten)]

@@ -117,7 +117,7 @@ fn simulated_tables_are_the_same_in_every_format() {
     let flags = "--id id --x x0..x5 --t t1,t2 --y y";
     assert!(made.ends_with(&format!("next: cfqp check a.csv {flags}\n")), "{made}");
     succeed(folder, &format!("{world} --out a.npz"));
-    succeed(folder, &format!("{world} --out a.parquet"));
+    succeed(folder, &format!("{world} --out a.parquet --force"));
     let arrays = cfqp::Dataset::read_npz(&folder.join("a.npz")).unwrap();
     let columns = |names: &str| names.split(',').map(str::to_owned).collect::<Vec<_>>();
     let spec = TableSpec {
