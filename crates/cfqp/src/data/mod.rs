@@ -27,3 +27,6 @@ pub use units::Units;
 
 /// The smallest number of units that a fit accepts.
 pub const MIN_UNITS: usize = 20;
+
+/// The smallest number of subjects that a fit accepts, if units share subjects.
+pub const MIN_SUBJECTS: usize = 8;

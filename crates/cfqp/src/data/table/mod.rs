@@ -16,6 +16,7 @@ mod format;
 mod grid;
 mod guard;
 mod ids;
+mod labels;
 mod layout;
 mod lists;
 mod names;
