@@ -261,7 +261,7 @@ mod tests {
         averages.add(&effects);
         let averages = averages.finish();
         let mean = effects.point.values().chunks(40).map(|unit| unit[..20].iter().sum::<f32>()).sum::<f32>();
-        assert!((averages[0].effect - f64::from(mean / 20.0 / 300.0)).abs() < 1e-4);
+        assert!((averages[1].effect - f64::from(mean / 20.0 / 300.0)).abs() < 1e-4);
         assert!(averages.iter().all(|a| a.lower < a.effect && a.effect < a.upper));
         let classes: usize = averages
             .iter()

@@ -95,6 +95,11 @@ impl Dataset {
         &self.y
     }
 
+    /// The number of subjects; `None` if every unit is its own subject.
+    pub fn subjects(&self) -> Option<usize> {
+        self.groups().map(|groups| groups.iter().max().map_or(0, |last| *last as usize + 1))
+    }
+
     /// `rows` by subject, in order of first appearance among `rows`. Without subjects, every row is alone.
     ///
     /// # Panics
@@ -309,6 +314,7 @@ mod tests {
         assert_eq!(grouped.groups(), Some(&[0, 1, 0, 2][..]));
         assert_eq!(grouped.pick(&[3, 0, 2]).unwrap().groups(), Some(&[0, 1, 1][..]));
         assert_eq!(grouped.view(vec![3, 0]).groups(), Some(vec![2, 0]));
+        assert_eq!((grouped.subjects(), data(2).subjects()), (Some(3), None));
         assert_eq!(grouped.groups_of(&[3, 2, 1, 0]), [vec![3], vec![2, 0], vec![1]]);
         assert_eq!(data(2).groups_of(&[1, 0]), [[1], [0]]);
         assert_eq!((grouped.even_sample(2), data(4).even_sample(3)), (vec![0, 2, 3], vec![0, 3]));

@@ -22,6 +22,7 @@ pub use files::{
 pub(crate) use files::{read_container, write_container};
 pub(crate) use named_array::NamedArray;
 pub use scaler::{ChannelScaler, Scaler};
+pub use table::Warning;
 pub use unit_data::UnitData;
 pub use units::Units;
 

@@ -48,8 +48,7 @@ pub(crate) fn check_size(data: &Dataset) -> Result<()> {
         let problem = format!("{} units are too few to fit a model to", data.len());
         return Err(Error::data("x", problem, format!("give at least {MIN_UNITS}")));
     }
-    let subjects = data.groups().map(|groups| groups.iter().max().map_or(0, |last| *last as usize + 1));
-    match subjects.filter(|subjects| *subjects < MIN_SUBJECTS) {
+    match data.subjects().filter(|subjects| *subjects < MIN_SUBJECTS) {
         None => Ok(()),
         Some(subjects) => {
             let problem = format!("{subjects} subjects are too few to fit a model to");

@@ -35,6 +35,7 @@ mod summary;
 mod tests;
 mod unit_batch;
 mod unit_reader;
+mod warning;
 mod wide;
 mod write;
 
@@ -51,4 +52,5 @@ pub use spec::{TableSpec, TreatedAt};
 pub use summary::{ColumnSummary, TableSummary, TreatmentSummary};
 pub use unit_batch::UnitBatch;
 pub use unit_reader::{ReadUnits, UnitReader, read_column_names};
+pub use warning::Warning;
 pub use write::write_table;
