@@ -13,7 +13,7 @@ use crate::{cfqp, listing, succeed, text};
 const LONG: &str = "--id patient --time second --series pa,pv --t dose --treated-at 20";
 const FIT: &str = "--classes 2 --base linear --init kmeans --members 2 --seed 3";
 
-fn json(folder: &Path, line: &str) -> Value {
+pub(crate) fn json(folder: &Path, line: &str) -> Value {
     let out = succeed(folder, &format!("{line} --json"));
     assert_eq!(out.lines().count(), 1, "{line} prints one object");
     serde_json::from_str(&out).unwrap()
@@ -209,7 +209,8 @@ fn units_keep_their_ids_in_every_format() {
     assert_eq!(read_array(&folder.join("a.npz"), "answer").unwrap().unwrap().len(), 300);
 
     let effect = json(folder, "effect model.cfqp more.csv --from 0.2 --to 0.8 --out e.parquet");
-    let all = &effect["averages"][0];
+    assert_eq!(effect["averages"][0]["group"], "supported");
+    let all = &effect["averages"][1];
     assert_eq!((&all["group"], &all["units"]), (&"all".into(), &300.into()));
     let number = |field: &str| all[field].as_f64().unwrap();
     assert!(number("lower") < number("effect") && number("effect") < number("upper"));
