@@ -139,6 +139,8 @@ fn simulated_tables_are_the_same_in_every_format() {
     }
     let repeated = succeed(folder, "simulate table --n 20 --repeats 3 --out b.csv");
     assert!(repeated.contains("60 units") && repeated.contains("--group subject"), "{repeated}");
+    let next = repeated.lines().last().unwrap().strip_prefix("next: cfqp ").unwrap();
+    assert_eq!(json(folder, next)["units"], 60);
     let csv = std::fs::read_to_string(folder.join("b.csv")).unwrap();
     assert_eq!(csv.lines().next(), Some("id,subject,x0,x1,x2,x3,x4,x5,t,y"));
     assert!(csv.lines().nth(5).unwrap().starts_with("4,1,"), "{csv}");
