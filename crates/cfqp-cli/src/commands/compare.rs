@@ -15,7 +15,7 @@ use crate::args::{OutputArgs, parse_choice, parse_count, parse_finite};
 use crate::comparison_table::ComparisonTable;
 use crate::error::{Failure, Result};
 use crate::files::{create_folder, write_text};
-use crate::format::{pluralise, shell_quote};
+use crate::format::{format_short, pluralise, shell_quote};
 use crate::interrupt;
 use crate::output::{Output, to_pretty_json};
 use crate::resources::ResourceArgs;
@@ -114,6 +114,8 @@ struct Report<'a> {
     version: &'static str,
     file: &'a Path,
     eval: &'a Path,
+    /// The Bayes limit in units of y, where the truth has it.
+    limit_raw: Option<f64>,
     comparison: &'a Comparison,
     summaries: &'a [Summary],
     runs: &'a [MethodRun],
@@ -123,6 +125,7 @@ pub(crate) fn run(args: &CompareArgs, output: &OutputArgs) -> Result<Output> {
     let resources = args.resources.resolve()?;
     let (train, test) = (Dataset::read_npz(&args.file)?, Dataset::read_npz(&args.eval)?);
     let (train_z, truth) = (read_classes(&args.file)?, read_truth(&args.eval)?);
+    let limit_raw = truth.limit()?;
     let trial = ComparisonData {
         train: &train,
         train_z: train_z.as_deref(),
@@ -146,12 +149,15 @@ pub(crate) fn run(args: &CompareArgs, output: &OutputArgs) -> Result<Output> {
         version,
         file: &args.file,
         eval: &args.eval,
+        limit_raw,
         comparison: &comparison,
         summaries: &summaries,
         runs: &runs,
     };
     let cells = ComparisonTable::new(&summaries);
-    let head = format!("{}, {}\n", pluralise(test.len(), "unit"), pluralise(args.seeds, "seed"));
+    let limit = limit_raw.map(|limit| format!(", Bayes limit {} in units of y", format_short(limit)));
+    let (units, seeds) = (pluralise(test.len(), "unit"), pluralise(args.seeds, "seed"));
+    let head = format!("{units}, {seeds}{}\n", limit.unwrap_or_default());
     let mut text = head + &cells.text() + &failed_runs(&runs);
     if let Some(out) = &args.out {
         write_results(out, &report, &cells)?;

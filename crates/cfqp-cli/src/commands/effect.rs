@@ -26,7 +26,8 @@ Examples:
 FILE has the columns that the model was fitted to. The output has one row per unit (and time): id, t, \
 from, to, effect_Y, lower_Y, upper_Y for every outcome Y, class, posterior_K, flag.
 The interval of an average treats the model's error as shared by all units, so that it does not average \
-out, and adds the variance between units divided by their number. Series are averaged over time.";
+out, and adds the variance between units divided by their number. Series are averaged over time. The first \
+average is over the units on support: similar units received both treatments.";
 
 const OUT_HELP: &str =
     "The file for the units' effects: .parquet, .csv, .arrow or .jsonl [default: none, averages only]";
@@ -102,8 +103,9 @@ fn text(report: &Report<'_>) -> String {
     );
     let mut rows = vec![["outcome", "group", "units", "effect", "lower", "upper"].map(String::from).to_vec()];
     for average in report.averages {
-        // the group without flags is shown only if it is not the same as all units
-        if average.group == EffectGroup::Ok && average.units == report.counts.units {
+        // groups that are the same as all units are not shown
+        let may_be_all = matches!(average.group, EffectGroup::Supported | EffectGroup::Ok);
+        if may_be_all && average.units == report.counts.units {
             continue;
         }
         rows.push(vec![
@@ -116,6 +118,9 @@ fn text(report: &Report<'_>) -> String {
         ]);
     }
     text += &align_rows(&rows);
+    if report.averages.iter().all(|average| average.group != EffectGroup::Supported) {
+        text += "no unit is on support: similar units did not receive these treatments\n";
+    }
     text += &report.counts.text();
     text + &report.out.map_or(String::new(), |out| format!("wrote {}\n", shell_quote(out)))
 }

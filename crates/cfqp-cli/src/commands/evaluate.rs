@@ -24,7 +24,10 @@ Examples:
   cfqp evaluate model.cfqp test.csv --truth test.truth.npz
 
 An .npz FILE has x, t, y and the truth: t_new, y_new and, for the accuracy of classes, z. For a table, \
---truth names an .npz file with the truth of its units, in the same order.";
+--truth names an .npz file with the truth of its units, in the same order. Where the truth has y_bayes, the \
+best answers that the observed values allow (simulate table), their error is printed as the Bayes limit. \
+The first error is divided by the variance of x in the training units (images: in pixels), the limit by the \
+variance of y in FILE.";
 
 const FILE_HELP: &str =
     "The units and their truth: an .npz file with x, t, y, t_new, y_new and optionally z; or a table";
@@ -63,6 +66,8 @@ struct Report {
     #[serde(flatten)]
     evaluation: Evaluation,
     classes: usize,
+    #[serde(skip)]
+    is_image: bool,
     peak_rss_mb: Option<f64>,
 }
 
@@ -74,19 +79,31 @@ pub(super) fn run(args: &EvaluateArgs, output: &OutputArgs) -> Result<Output> {
     let data = read_units(file, &fitted, output)?;
     let truth = read_truth(truth_file)?;
     let evaluation = evaluate(&fitted, &data, &truth, settings.ask)?;
-    let report = Report { evaluation, classes: fitted.classes(), peak_rss_mb: peak_rss_mb() };
+    let is_image = truth.y_new.shape().len() == 3;
+    let report = Report { evaluation, classes: fitted.classes(), is_image, peak_rss_mb: peak_rss_mb() };
     Output::new(summary(&report), &report)
+}
+
+/// The error in all its units.
+fn errors(report: &Report) -> String {
+    let found = &report.evaluation;
+    let unit = if report.is_image { "in pixels" } else { "in variances of x" };
+    let mut others = vec![format!("{} in units of y", format_short(found.cf_mse_raw))];
+    others.extend(found.cf_mse_y.map(|error| format!("{} in variances of y", format_short(error))));
+    format!("{} {unit} ({})", format_short(found.cf_mse), others.join(", "))
+}
+
+/// The limit, and the error as a multiple of it.
+fn format_limit(limit: f64, ratio: Option<f64>) -> String {
+    let limit = format!("{} in variances of y", format_short(limit));
+    ratio.map_or(limit.clone(), |ratio| format!("{limit}; the error is {ratio:.2} times the limit"))
 }
 
 fn summary(report: &Report) -> String {
     let found = &report.evaluation;
-    let mut rows = vec![
-        (
-            "counterfactual MSE",
-            format!("{} ({} in units of y)", format_short(found.cf_mse), format_short(found.cf_mse_raw)),
-        ),
-        ("with fresh noise (rho = 0)", format_short(found.cf_mse_rho0)),
-    ];
+    let mut rows = vec![("counterfactual MSE", errors(report))];
+    rows.extend(found.limit.map(|limit| ("Bayes limit", format_limit(limit, found.ratio))));
+    rows.push(("with fresh noise (rho = 0)", format_short(found.cf_mse_rho0)));
     rows.extend(found.ssim.map(|ssim| ("structural similarity", format!("{ssim:.3}"))));
     if let (Some(accuracy), Some(ari)) = (found.class_accuracy, found.ari) {
         rows.push(("class accuracy", format!("{} (adjusted Rand index {ari:.3})", format_percent(accuracy))));

@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::Args;
 use serde::Serialize;
 
-use cfqp::ask::Grade;
+use cfqp::ask::{Grade, StreamBatch};
 use cfqp::data::table::{DroppedUnits, UnitBatch};
 use cfqp::report::{Report, ReportSpec};
 use cfqp::{AskOptions, Model};
@@ -70,7 +70,7 @@ struct Written<'a> {
 /// An even sample of the units of a file, and those asked for.
 struct Sampled {
     sample: UnitBatch,
-    chosen: Option<UnitBatch>,
+    chosen: Option<StreamBatch>,
     units: usize,
     rows: usize,
     dropped: Vec<DroppedUnits>,
@@ -146,16 +146,20 @@ struct EvenSample {
 impl EvenSample {
     fn add(&mut self, part: &UnitBatch) -> Result<()> {
         let is_sampled = |i: &usize| (self.units + i).is_multiple_of(self.step);
-        let rows: Vec<usize> = (0..part.data.len()).filter(is_sampled).collect();
+        let rows: Vec<usize> = match part.data.groups() {
+            // a file with subjects is one part
+            Some(_) => part.data.even_sample(self.step),
+            None => (0..part.data.len()).filter(is_sampled).collect(),
+        };
         self.units += part.data.len();
         if !rows.is_empty() {
             self.parts.push(part.pick(&rows)?);
         }
         if self.parts.iter().map(|part| part.data.len()).sum::<usize>() > MAX_SAMPLE {
             let all = UnitBatch::concat(std::mem::take(&mut self.parts))?;
-            let even: Vec<usize> = (0..all.data.len()).step_by(2).collect();
-            self.parts.push(all.pick(&even)?);
-            self.step *= 2;
+            let factor = all.data.groups().map_or(2, |_| all.data.len().div_ceil(MAX_SAMPLE));
+            self.parts.push(all.pick(&all.data.even_sample(factor))?);
+            self.step *= factor;
         }
         Ok(())
     }
@@ -192,14 +196,15 @@ fn sample_units(args: &ReportArgs, fitted: &Model, output: &OutputArgs) -> Resul
 }
 
 /// The units with these ids, in that order; all of them must exist.
-fn read_chosen(fitted: &Model, file: &Path, ids: &[String]) -> Result<Option<UnitBatch>> {
+fn read_chosen(fitted: &Model, file: &Path, ids: &[String]) -> Result<Option<StreamBatch>> {
     if ids.is_empty() {
         return Ok(None);
     }
-    let found = read_all(&mut fitted.read_units(file, None)?.only(ids), file)?.units;
-    let position = |id: &String| (0..found.ids.len()).find(|&i| found.ids.text(i) == id.trim());
-    let rows: Vec<usize> = ids.iter().filter_map(position).collect();
-    Ok(Some(found.pick(&rows)?))
+    let found = read_all(&mut fitted.read_units(file, None)?.only(ids), file)?;
+    let known = &found.units.ids;
+    let position = |id: &String| (0..known.len()).find(|&i| known.text(i) == id.trim());
+    let asked = ids.iter().filter_map(position).collect();
+    Ok(Some(StreamBatch { asked: Some(asked), ..found }))
 }
 
 /// The command that makes the same page again.

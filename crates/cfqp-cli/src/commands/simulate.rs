@@ -3,16 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser as _};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
 use cfqp::data::{Mnist, MnistSplit, NpzArray, write_npz};
-use cfqp::sim::{Cardio, DigitSource, Digits, Ihdp, Noise, Oscillator, Simulated};
+use cfqp::sim::{Cardio, DigitSource, Digits, Ihdp, Noise, Oscillator, Simulated, Table, TableWorld};
 use cfqp::{FitConfig, TableSpec};
 
 use super::ask::OutArgs;
-use super::simulated::{Columns, FileShape, truth_path, write_table};
+use super::simulated::{FileShape, SeriesColumns, TableForm, truth_path, write_table};
 use crate::args::{parse_choice, parse_count};
 use crate::error::{Failure, Result};
 use crate::fit_command::fit_command;
@@ -20,6 +20,7 @@ use crate::format::{pluralise, shell_quote};
 use crate::output::Output;
 
 const MAX_UNITS: usize = 10_000_000;
+const MAX_REPEATS: usize = 1000;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -28,9 +29,11 @@ Examples:
   cfqp simulate cardio --format csv-long --out patients.csv
   cfqp simulate digits --mnist ~/mnist --n 6000 --out digits.npz
   cfqp simulate ihdp --out control.npz                        no hidden classes
+  cfqp simulate table --world crossing --out table.csv        one outcome column
 
-An .npz file has x, t, y and, for evaluation only, the truth: z (class), t_new, y_new. For a table, the \
-truth is written to a separate file, FILE.truth.npz, which fits never read.";
+An .npz file has x, t, y and, for evaluation only, the truth: z (class), t_new, y_new and, for tables, y_bayes \
+(the best answer that the observed values allow). For a .csv, .parquet or .arrow file, the truth is written \
+to a separate file, FILE.truth.npz, which fits never read.";
 
 /// Simulate a data set with known counterfactuals
 #[derive(Debug, Args)]
@@ -46,6 +49,7 @@ enum Simulator {
     Cardio(CardioArgs),
     Digits(DigitsArgs),
     Ihdp(IhdpArgs),
+    Table(TableArgs),
 }
 
 /// Two coupled sine waves; the treatment shifts one channel, the other, or both (3 classes)
@@ -122,6 +126,61 @@ struct IhdpArgs {
     common: CommonArgs,
 }
 
+/// A table with one outcome column, in one of 14 worlds, with the Bayes limit (1 to 5 classes)
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  cfqp simulate table --world prior --n 2000 --seed 1 --out train.npz
+  cfqp simulate table --world heavy --out heavy.csv
+  cfqp simulate table --world crossing --n 500 --repeats 4 --out repeats.csv
+
+`cfqp evaluate` prints the Bayes limit of these data: the error of the best answers that the observed values \
+allow, with the true curves, weights and noise known. The new treatment is drawn as the first one was.
+
+With --repeats, --rho is the correlation of the noise of any two rows of a subject, and of a row and its \
+counterfactual; the limit is that of answers which use all rows of the subject.")]
+struct TableArgs {
+    /// Number of subjects; the file has N times R units
+    #[arg(long, value_name = "N", default_value_t = 2000, value_parser = parse_count(MAX_UNITS))]
+    n: usize,
+    /// The world
+    #[arg(long, value_name = "W", default_value = "crossing", value_parser = world_parser())]
+    world: TableWorld,
+    /// Number of units of every subject, each under its own treatment
+    #[arg(long, value_name = "R", default_value_t = 1, value_parser = parse_count(MAX_REPEATS))]
+    repeats: usize,
+    #[command(flatten)]
+    common: CommonArgs,
+}
+
+/// Parses the name of a world; the help lists the worlds.
+fn world_parser() -> impl TypedValueParser<Value = TableWorld> {
+    let value = |world: TableWorld| PossibleValue::new(world.name()).help(describe_world(world));
+    PossibleValuesParser::new(TableWorld::ALL.map(value)).try_map(|name| {
+        let world = TableWorld::ALL.into_iter().find(|world| world.name() == name);
+        world.ok_or_else(|| format!("there is no world {name}"))
+    })
+}
+
+fn describe_world(world: TableWorld) -> &'static str {
+    match world {
+        TableWorld::Crossing => "three dose curves that cross",
+        TableWorld::Prior => "the same; the class depends on x",
+        TableWorld::ClassDrivesTreatment => "two classes far apart, which received different doses",
+        TableWorld::ConfoundedByX => "two crossing classes; the dose depends on x",
+        TableWorld::Slopes => "no classes: every subject has its own slope",
+        TableWorld::BinaryTreatment => "a treatment of 0 or 1; one of two classes responds",
+        TableWorld::Heavy => "crossing, with heavy-tailed noise (Student's t, 3 degrees of freedom)",
+        TableWorld::Skewed => "one class with skewed noise (exponential)",
+        TableWorld::Lognormal => "two classes, positive outcomes with noise on the log scale",
+        TableWorld::Many => "five classes",
+        TableWorld::Wide => "three classes, 30 covariates of which four matter",
+        TableWorld::NoSeparation => "two classes that differ by much less than the noise",
+        TableWorld::SeveralTreatments => "two treatments, three classes that respond to them differently",
+        TableWorld::Single => "one class, a smooth response",
+    }
+}
+
 /// Arguments of simulators with hidden classes.
 #[derive(Clone, Copy, Debug, Args)]
 struct ClassArgs {
@@ -138,16 +197,17 @@ struct CommonArgs {
     /// Standard deviation of the noise [default: depends on the simulator]
     #[arg(long, value_name = "S", allow_negative_numbers = true)]
     sigma: Option<f32>,
-    /// Correlation of factual and counterfactual noise, from 0 (fresh) to 1 (the same) [default: 1; ihdp: 0]
+    /// Correlation of factual and counterfactual noise, from 0 (fresh) to 1 (the same) [default: 1; ihdp: 0; table with
+    /// --repeats: 0.6]
     #[arg(long, value_name = "R", allow_negative_numbers = true)]
     rho: Option<f32>,
-    /// Random seed; unit i depends only on it and on i
+    /// Random seed; unit i (table: subject i) depends only on it and on i
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     #[command(flatten)]
     out: OutArgs,
     /// npz: arrays; csv-long: one row per sample; csv: one row per unit; parquet, arrow: one row per unit, series as
-    /// lists [default: by the extension of FILE; csv-long for .csv]
+    /// lists [default: by the extension of FILE; for .csv: csv-long for series, csv for tables]
     #[arg(long, value_parser = PossibleValuesParser::new(FileShape::NAMES).try_map(|name| FileShape::from_name(&name)))]
     format: Option<FileShape>,
 }
@@ -159,6 +219,7 @@ impl Simulator {
             Self::Cardio(args) => &args.common,
             Self::Digits(args) => &args.common,
             Self::Ihdp(args) => &args.common,
+            Self::Table(args) => &args.common,
         }
     }
 
@@ -185,6 +246,9 @@ impl Simulator {
                 digits.simulate(source, args.n, seed)
             }
             Self::Ihdp(args) => Ihdp { sigma, rho }.simulate(args.n, seed),
+            Self::Table(args) => {
+                Table { world: args.world, sigma, rho, repeats: args.repeats }.simulate(args.n, seed)
+            }
         }
     }
 }
@@ -201,16 +265,18 @@ struct Report<'a> {
 }
 
 impl Simulator {
-    /// The names of the columns, if the units can be written as a table.
-    fn columns(&self) -> Option<Columns> {
+    /// The form of the units in a table, if they can be written as one.
+    fn form(&self) -> Option<TableForm> {
+        let series = |columns| Some(TableForm::Series(columns));
         match self {
             Self::Oscillator(_) => {
-                Some(Columns { id: "unit", time: "step", series: ["a", "b"], t: "treatment" })
+                series(SeriesColumns { id: "unit", time: "step", series: ["a", "b"], t: "treatment" })
             }
             Self::Cardio(_) => {
-                Some(Columns { id: "patient", time: "second", series: ["pa", "pv"], t: "dose" })
+                series(SeriesColumns { id: "patient", time: "second", series: ["pa", "pv"], t: "dose" })
             }
-            Self::Digits(_) | Self::Ihdp(_) => None,
+            Self::Ihdp(_) | Self::Table(_) => Some(TableForm::Numbers),
+            Self::Digits(_) => None,
         }
     }
 }
@@ -219,22 +285,22 @@ pub(super) fn run(args: &SimulateArgs) -> Result<Output> {
     let start = Instant::now();
     let common = args.simulator.common();
     let out = common.out.resolve()?;
-    let shape = FileShape::resolve(common.format, out)?;
+    let form = args.simulator.form();
+    let shape = FileShape::resolve(common.format, form.as_ref(), out)?;
     let truth_path = (shape != FileShape::Npz).then(|| truth_path(out));
     if let Some(path) = &truth_path {
         common.out.check(path)?;
     }
-    let columns = args.simulator.columns();
-    if shape != FileShape::Npz && columns.is_none() {
+    if shape != FileShape::Npz && form.is_none() {
         let message = format!("{}: these units can only be written as arrays", out.display());
         return Err(Failure::new(message, "use the extension .npz"));
     }
     let simulated = args.simulator.simulate()?;
-    let next = match (&truth_path, &columns) {
-        (Some(path), Some(columns)) => {
+    let next = match (&truth_path, &form) {
+        (Some(path), Some(form)) => {
             write_truth(&simulated, path)?;
-            write_table(&simulated.data, columns, shape, out)?;
-            format!("cfqp check {} {}", shell_quote(out), columns.flags(shape, &simulated.data))
+            write_table(&simulated.data, form, shape, out)?;
+            format!("cfqp check {} {}", shell_quote(out), form.flags(shape, &simulated.data))
         }
         _ => {
             write_arrays(&simulated, out)?;
@@ -274,11 +340,13 @@ fn write_truth(simulated: &Simulated, path: &Path) -> cfqp::Result<()> {
     write_npz(path, &truth(simulated, &z))
 }
 
-fn truth<'a>(simulated: &'a Simulated, z: &'a [i64]) -> [(&'static str, NpzArray<'a>); 3] {
+fn truth<'a>(simulated: &'a Simulated, z: &'a [i64]) -> Vec<(&'static str, NpzArray<'a>)> {
     let truth = &simulated.truth;
-    [
+    let mut arrays = vec![
         ("z", NpzArray::integers(z)),
         ("t_new", NpzArray::units(&truth.t_new)),
         ("y_new", NpzArray::units(&truth.y_new)),
-    ]
+    ];
+    arrays.extend(truth.y_bayes.iter().map(|best| ("y_bayes", NpzArray::units(best))));
+    arrays
 }

@@ -1,4 +1,4 @@
-//! Simulated series as tables, in the layouts that users have.
+//! Simulated units as tables, in the layouts that users have.
 
 use std::path::{Path, PathBuf};
 
@@ -37,10 +37,16 @@ impl FileShape {
     }
 
     /// The requested layout, or the default for the extension of `out`.
-    pub(super) fn resolve(requested: Option<Self>, out: &Path) -> Result<Self> {
+    pub(super) fn resolve(requested: Option<Self>, form: Option<&TableForm>, out: &Path) -> Result<Self> {
         let format = FileFormat::for_output(out)?;
+        let is_numbers = matches!(form, Some(TableForm::Numbers));
+        if is_numbers && requested == Some(Self::CsvLong) {
+            let message = format!("{}: these units have no series to write row by row", out.display());
+            return Err(Failure::new(message, "use --format csv"));
+        }
         let default = match format {
             FileFormat::Npz => Self::Npz,
+            FileFormat::Csv if is_numbers => Self::Csv,
             FileFormat::Csv => Self::CsvLong,
             _ => Self::Lists,
         };
@@ -61,18 +67,47 @@ fn mismatch(out: &Path) -> Failure {
     Failure::new(message, "remove --format, or use its extension: .npz, .csv, .parquet or .arrow")
 }
 
-/// The names of the columns.
+/// What the units of a table consist of.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Columns {
+pub(super) enum TableForm {
+    /// Two series per unit.
+    Series(SeriesColumns),
+    /// Numbers: the columns id, subject (if subjects have several units), x0, x1, ..., t or t1, t2, ..., y.
+    Numbers,
+}
+
+impl TableForm {
+    /// The flags that describe the table.
+    pub(super) fn flags(&self, shape: FileShape, data: &Dataset) -> String {
+        match self {
+            Self::Series(columns) => columns.flags(shape, data),
+            Self::Numbers => {
+                let group = if data.groups().is_some() { " --group subject" } else { "" };
+                let t = treatment_names(data.t().elements()).join(",");
+                format!("--id id{group} --x x0..x{} --t {t} --y y", data.x().elements() - 1)
+            }
+        }
+    }
+}
+
+fn treatment_names(treatments: usize) -> Vec<String> {
+    match treatments {
+        1 => vec!["t".to_owned()],
+        _ => (1..=treatments).map(|i| format!("t{i}")).collect(),
+    }
+}
+
+/// The names of the columns of series.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SeriesColumns {
     pub id: &'static str,
     pub time: &'static str,
     pub series: [&'static str; 2],
     pub t: &'static str,
 }
 
-impl Columns {
-    /// The flags that describe the table.
-    pub(super) fn flags(&self, shape: FileShape, data: &Dataset) -> String {
+impl SeriesColumns {
+    fn flags(&self, shape: FileShape, data: &Dataset) -> String {
         let Self { id, time, series: [a, b], t } = self;
         let (before, after) = (data.x().shape()[1], data.y().shape()[1]);
         let all = before + after;
@@ -98,20 +133,23 @@ pub(super) fn truth_path(out: &Path) -> PathBuf {
     out.with_extension("truth.npz")
 }
 
-/// Writes units with series `[2, steps]` as a table.
+/// Writes units as a table; those with series have the shape `[2, steps]`.
 pub(super) fn write_table(
     data: &Dataset,
-    columns: &Columns,
+    form: &TableForm,
     shape: FileShape,
     out: &Path,
 ) -> cfqp::Result<()> {
     let rows: Vec<usize> = (0..data.len()).collect();
     let sheets = rows.chunks(UNITS_PER_SHEET).map(|rows| {
         let units = data.pick(rows)?;
-        Ok(match shape {
-            FileShape::CsvLong => long_sheet(&units, columns, rows[0]),
-            FileShape::Csv => wide_sheet(&units, columns, rows[0]),
-            FileShape::Lists | FileShape::Npz => list_sheet(&units, columns, rows[0]),
+        Ok(match (form, shape) {
+            (TableForm::Numbers, _) => number_sheet(&units, data.groups(), rows),
+            (TableForm::Series(columns), FileShape::CsvLong) => long_sheet(&units, columns, rows[0]),
+            (TableForm::Series(columns), FileShape::Csv) => wide_sheet(&units, columns, rows[0]),
+            (TableForm::Series(columns), FileShape::Lists | FileShape::Npz) => {
+                list_sheet(&units, columns, rows[0])
+            }
         })
     });
     cfqp::data::table::write_table(out, sheets).map(drop)
@@ -127,7 +165,27 @@ fn channel(units: &Units, c: usize) -> Vec<f32> {
     (0..units.len()).flat_map(|i| units.row(i)[c * steps..(c + 1) * steps].to_vec()).collect()
 }
 
-fn long_sheet(data: &Dataset, columns: &Columns, first: usize) -> OutputBatch {
+/// One row per unit, one column per number; `groups` are the subjects of all units of the file.
+fn number_sheet(data: &Dataset, groups: Option<&[u32]>, rows: &[usize]) -> OutputBatch {
+    let mut sheet = OutputBatch::default();
+    sheet.push("id", unit_ids(data.len(), rows[0]));
+    if let Some(groups) = groups {
+        let subjects = rows.iter().map(|&row| i64::from(groups[row])).collect();
+        sheet.push("subject", OutputColumn::Integers(subjects));
+    }
+    let x = (0..data.x().elements()).map(|i| format!("x{i}")).collect();
+    let columns =
+        [(data.x(), x), (data.t(), treatment_names(data.t().elements())), (data.y(), vec!["y".to_owned()])];
+    for (units, names) in columns {
+        for (element, name) in names.into_iter().enumerate() {
+            let values = (0..units.len()).map(|i| units.row(i)[element]).collect();
+            sheet.push(name, OutputColumn::Numbers(values));
+        }
+    }
+    sheet
+}
+
+fn long_sheet(data: &Dataset, columns: &SeriesColumns, first: usize) -> OutputBatch {
     let (n, before, after) = (data.len(), data.x().shape()[1], data.y().shape()[1]);
     let steps = before + after;
     let mut sheet = OutputBatch::default();
@@ -147,7 +205,7 @@ fn long_sheet(data: &Dataset, columns: &Columns, first: usize) -> OutputBatch {
     sheet
 }
 
-fn wide_sheet(data: &Dataset, columns: &Columns, first: usize) -> OutputBatch {
+fn wide_sheet(data: &Dataset, columns: &SeriesColumns, first: usize) -> OutputBatch {
     let mut sheet = OutputBatch::default();
     sheet.push(columns.id, unit_ids(data.len(), first));
     let put = |sheet: &mut OutputBatch, units: &Units, from: usize| {
@@ -165,7 +223,7 @@ fn wide_sheet(data: &Dataset, columns: &Columns, first: usize) -> OutputBatch {
     sheet
 }
 
-fn list_sheet(data: &Dataset, columns: &Columns, first: usize) -> OutputBatch {
+fn list_sheet(data: &Dataset, columns: &SeriesColumns, first: usize) -> OutputBatch {
     let mut sheet = OutputBatch::default();
     sheet.push(columns.id, unit_ids(data.len(), first));
     let put = |sheet: &mut OutputBatch, units: &Units, when: &str| {

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::tables::wide_csv;
 use crate::{cfqp, refusals, succeed, text};
 
-const LINES: [&str; 52] = [
+const LINES: [&str; 55] = [
     // files
     "check gone.csv --x a --t t --y y",
     "check . --x a --t t --y y",
@@ -64,6 +64,9 @@ const LINES: [&str; 52] = [
     "effect model.cfqp wide.csv --from 0.5 --to 0.7 --out new.npz",
     "curve model.cfqp wide.csv --grid 0:1:3 --units u1,nobody --out new.csv",
     "simulate cardio --format csv --out new.npz",
+    "simulate table --format csv-long --out new.csv",
+    "simulate table --world nowhere --out new.csv",
+    "simulate table --sigma 0 --out new.csv",
 ];
 
 #[test]

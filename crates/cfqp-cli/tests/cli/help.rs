@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::{cfqp, text};
 
-const COMMANDS: [&str; 21] = [
+const COMMANDS: [&str; 22] = [
     "",
     "demo",
     "simulate",
@@ -12,6 +12,7 @@ const COMMANDS: [&str; 21] = [
     "simulate cardio",
     "simulate digits",
     "simulate ihdp",
+    "simulate table",
     "check",
     "select",
     "fit",

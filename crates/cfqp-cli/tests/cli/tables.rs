@@ -13,7 +13,7 @@ use crate::{cfqp, listing, succeed, text};
 const LONG: &str = "--id patient --time second --series pa,pv --t dose --treated-at 20";
 const FIT: &str = "--classes 2 --base linear --init kmeans --members 2 --seed 3";
 
-fn json(folder: &Path, line: &str) -> Value {
+pub(crate) fn json(folder: &Path, line: &str) -> Value {
     let out = succeed(folder, &format!("{line} --json"));
     assert_eq!(out.lines().count(), 1, "{line} prints one object");
     serde_json::from_str(&out).unwrap()
@@ -109,6 +109,47 @@ fn series_as_lists_and_as_columns_are_the_same_units() {
 }
 
 #[test]
+fn simulated_tables_are_the_same_in_every_format() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let world = "simulate table --world several-treatments --n 60 --seed 3";
+    let made = succeed(folder, &format!("{world} --out a.csv"));
+    let flags = "--id id --x x0..x5 --t t1,t2 --y y";
+    assert!(made.ends_with(&format!("next: cfqp check a.csv {flags}\n")), "{made}");
+    succeed(folder, &format!("{world} --out a.npz"));
+    succeed(folder, &format!("{world} --out a.parquet --force"));
+    let arrays = cfqp::Dataset::read_npz(&folder.join("a.npz")).unwrap();
+    let columns = |names: &str| names.split(',').map(str::to_owned).collect::<Vec<_>>();
+    let spec = TableSpec {
+        id: Some("id".into()),
+        x: columns("x0..x5"),
+        t: columns("t1,t2"),
+        y: columns("y"),
+        ..TableSpec::default()
+    };
+    for name in ["a.csv", "a.parquet"] {
+        let table = Table::read(&folder.join(name), &spec).unwrap();
+        let (read, written) = (&table.data, &arrays);
+        assert_eq!((read.x(), read.t(), read.y()), (written.x(), written.t(), written.y()), "{name}");
+        for key in ["z", "t_new", "y_new", "y_bayes"] {
+            let truth = |file: &str| read_array(&folder.join(file), key).unwrap().unwrap();
+            assert_eq!(truth("a.truth.npz"), truth("a.npz"), "{key}");
+        }
+        std::fs::remove_file(folder.join(name)).unwrap();
+    }
+    let repeated = succeed(folder, "simulate table --n 20 --repeats 3 --out b.csv");
+    assert!(repeated.contains("60 units") && repeated.contains("--group subject"), "{repeated}");
+    let next = repeated.lines().last().unwrap().strip_prefix("next: cfqp ").unwrap();
+    assert_eq!(json(folder, next)["units"], 60);
+    let csv = std::fs::read_to_string(folder.join("b.csv")).unwrap();
+    assert_eq!(csv.lines().next(), Some("id,subject,x0,x1,x2,x3,x4,x5,t,y"));
+    assert!(csv.lines().nth(5).unwrap().starts_with("4,1,"), "{csv}");
+    succeed(folder, "simulate table --n 20 --repeats 3 --out b.npz");
+    let groups = cfqp::Dataset::read_npz(&folder.join("b.npz")).unwrap();
+    assert_eq!(groups.groups().unwrap()[..4], [0, 0, 0, 1]);
+}
+
+#[test]
 fn flags_override_a_study_file() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
@@ -170,7 +211,8 @@ fn units_keep_their_ids_in_every_format() {
     assert_eq!(read_array(&folder.join("a.npz"), "answer").unwrap().unwrap().len(), 300);
 
     let effect = json(folder, "effect model.cfqp more.csv --from 0.2 --to 0.8 --out e.parquet");
-    let all = &effect["averages"][0];
+    assert_eq!(effect["averages"][0]["group"], "supported");
+    let all = &effect["averages"][1];
     assert_eq!((&all["group"], &all["units"]), (&"all".into(), &300.into()));
     let number = |field: &str| all[field].as_f64().unwrap();
     assert!(number("lower") < number("effect") && number("effect") < number("upper"));

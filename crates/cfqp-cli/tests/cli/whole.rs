@@ -72,6 +72,31 @@ fn simulate_fit_query_and_evaluate_work_together() {
 }
 
 #[test]
+fn errors_on_simulated_tables_are_shown_beside_their_limit() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    succeed(folder, "simulate table --world binary-treatment --n 200 --seed 1 --out train.npz");
+    succeed(folder, "simulate table --world binary-treatment --n 100 --seed 1001 --out test.npz");
+    succeed(folder, "fit train.npz --base linear --classes 1 --members 2 --out model.cfqp --quiet");
+    let score = json(folder, "evaluate model.cfqp test.npz");
+    let number = |field: &str| score[field].as_f64().unwrap();
+    assert!(number("limit") > 0.0 && number("ratio") > 1.0, "{score}");
+    assert!((number("cf_mse_y") / number("limit") - number("ratio")).abs() < 1e-9, "{score}");
+    let text = succeed(folder, "evaluate model.cfqp test.npz");
+    assert!(
+        text.contains("in variances of x (") && text.contains(" in variances of y; the error is "),
+        "{text}"
+    );
+    let compared = json(folder, "compare train.npz --eval test.npz --methods sc --seeds 1 --window 0.5");
+    let limit = compared["limit_raw"].as_f64().unwrap();
+    assert!((limit * number("cf_mse_y") / number("limit") - number("cf_mse_raw")).abs() < 1e-9, "{compared}");
+    // one class and the same noise: the limit is 0
+    succeed(folder, "simulate table --world single --n 50 --out single.npz");
+    let single = json(folder, "evaluate model.cfqp single.npz");
+    assert!(single["limit"].as_f64().unwrap() < 1e-9 && single["ratio"].is_null(), "{single}");
+}
+
+#[test]
 fn compare_keeps_finished_runs() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();

@@ -6,7 +6,7 @@ use super::answer::Answers;
 use super::options::AskOptions;
 use crate::Result;
 use crate::data::{Dataset, UnitData, Units};
-use crate::math::coverage;
+use crate::math::{argmin, coverage};
 use crate::model::Model;
 
 /// Largest number of units that verdicts are based on.
@@ -137,8 +137,7 @@ impl Model {
     pub fn verdicts<'a>(&self, data: impl Into<UnitData<'a>>, level: f64) -> Result<Vec<Verdict>> {
         let data = data.into().units;
         let step = data.len().div_ceil(MAX_VERDICT_UNITS);
-        let rows: Vec<usize> = (0..data.len()).step_by(step).collect();
-        let data = data.pick(&rows)?;
+        let data = data.pick(&data.even_sample(step))?;
         let factual = self.outcomes(&data, data.t(), AskOptions { rho: 0.0, level })?;
         Ok(vec![
             self.separation(&factual),
@@ -274,14 +273,26 @@ fn true_share(values: impl Iterator<Item = bool>) -> f64 {
     f64::from(count as u32) / f64::from((n as u32).max(1))
 }
 
-/// The quantile of the treatments at `share`, in every dimension.
+/// The quantile of the treatments at `share`. Of several treatments, the combination received by a unit that is nearest to
+/// the quantile of each: nobody may have received the combination of all quantiles.
 pub(crate) fn treatment_quantiles(t: &Units, share: f64) -> Result<Units> {
-    let at = |j: usize| {
+    let quantile = |j: usize, share: f64| {
         let mut values: Vec<f32> = (0..t.len()).map(|i| t.row(i)[j]).collect();
         values.sort_by(f32::total_cmp);
         values[((values.len() - 1) as f64 * share).round() as usize]
     };
-    Units::new("treatment", vec![t.elements()], (0..t.elements()).map(at).collect())
+    let at: Vec<f32> = (0..t.elements()).map(|j| quantile(j, share)).collect();
+    if t.elements() == 1 {
+        return Units::new("treatment", vec![1], at);
+    }
+    let range: Vec<f32> = (0..t.elements()).map(|j| quantile(j, 1.0) - quantile(j, 0.0)).collect();
+    let distance = |i: usize| -> f64 {
+        let row = t.row(i);
+        let scaled = |j: usize| f64::from((row[j] - at[j]) / range[j].max(f32::MIN_POSITIVE));
+        (0..t.elements()).map(|j| scaled(j).powi(2)).sum()
+    };
+    let nearest = argmin((0..t.len()).map(distance)).unwrap_or(0);
+    Units::new("treatment", vec![t.elements()], t.row(nearest).to_vec())
 }
 
 /// The share of observed elements inside their interval; 0 if none was observed.

@@ -1,9 +1,11 @@
 //! Covariates, treatments and outcomes of n units, and views of some of them.
 
+use std::collections::HashMap;
+
 use super::Units;
 use crate::error::{Error, Result};
 
-/// The observations of `n >= 1` units: covariates `x`, treatment `t`, outcome `y`.
+/// The observations of `n >= 1` units: covariates `x`, treatment `t`, outcome `y`, and optionally the subject of each.
 ///
 /// # Examples
 /// ```
@@ -16,6 +18,9 @@ use crate::error::{Error, Result};
 /// assert_eq!(data.len(), 3);
 /// let last = data.pick(&[2])?;
 /// assert_eq!(last.y().values(), [3.0]);
+/// // the first and the last unit are rows of one subject
+/// let data = data.with_groups(vec![7, 4, 7])?;
+/// assert_eq!(data.groups(), Some(&[0, 1, 0][..]));
 /// # Ok::<(), cfqp::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +28,8 @@ pub struct Dataset {
     x: Units,
     t: Units,
     y: Units,
+    /// The subject of each unit: indices 0, 1, ... in order of first appearance.
+    groups: Option<Vec<u32>>,
 }
 
 impl Dataset {
@@ -52,7 +59,25 @@ impl Dataset {
             let hint = "give t as [units] or [units, treatments], with no missing values";
             return Err(Error::data("t", format!("a unit has shape {:?}", t.shape()), hint));
         }
-        Ok(Self { x, t, y })
+        Ok(Self { x, t, y, groups: None })
+    }
+
+    /// The same units, with the subject that each belongs to. Any numbers will do; they become 0, 1, ... in order of first
+    /// appearance. Units of one subject may be anywhere in the data set.
+    ///
+    /// # Errors
+    /// If there is not one number per unit.
+    pub fn with_groups(self, groups: Vec<u32>) -> Result<Self> {
+        if groups.len() != self.len() {
+            let problem = format!("{} subjects are given for {} units", groups.len(), self.len());
+            return Err(Error::data("group", problem, "give the subject of every unit"));
+        }
+        Ok(Self { groups: Some(number_by_appearance(groups)), ..self })
+    }
+
+    /// The subject of each unit: indices 0, 1, ... in order of first appearance; `None` if every unit is its own subject.
+    pub fn groups(&self) -> Option<&[u32]> {
+        self.groups.as_deref()
     }
 
     /// The covariates.
@@ -68,6 +93,42 @@ impl Dataset {
     /// The outcomes.
     pub fn y(&self) -> &Units {
         &self.y
+    }
+
+    /// The number of subjects; `None` if every unit is its own subject.
+    pub fn subjects(&self) -> Option<usize> {
+        self.groups().map(|groups| groups.iter().max().map_or(0, |last| *last as usize + 1))
+    }
+
+    /// `rows` by subject, in order of first appearance among `rows`. Without subjects, every row is alone.
+    ///
+    /// # Panics
+    /// If a row is out of range.
+    pub fn groups_of(&self, rows: &[usize]) -> Vec<Vec<usize>> {
+        let Some(groups) = self.groups() else { return rows.iter().map(|&row| vec![row]).collect() };
+        let mut place: HashMap<u32, usize> = HashMap::new();
+        let mut subjects: Vec<Vec<usize>> = Vec::new();
+        for &row in rows {
+            let at = *place.entry(groups[row]).or_insert(subjects.len());
+            if at == subjects.len() {
+                subjects.push(Vec::new());
+            }
+            subjects[at].push(row);
+        }
+        subjects
+    }
+
+    /// The rows of every `step`-th unit; with subjects, all rows of every `step`-th subject.
+    ///
+    /// # Panics
+    /// If `step` is 0.
+    pub fn even_sample(&self, step: usize) -> Vec<usize> {
+        match self.groups() {
+            None => (0..self.len()).step_by(step).collect(),
+            Some(groups) => {
+                (0..self.len()).filter(|&row| (groups[row] as usize).is_multiple_of(step)).collect()
+            }
+        }
     }
 
     /// The number of units.
@@ -88,7 +149,8 @@ impl Dataset {
         Self::concat(&[self, other])
     }
 
-    /// The units of all `datasets`, one after the other.
+    /// The units of all `datasets`, one after the other. Units of different data sets belong to different subjects; if only
+    /// some data sets have subjects, every unit of the others is a subject of its own.
     ///
     /// # Errors
     /// If `datasets` is empty or the shapes differ.
@@ -99,7 +161,8 @@ impl Dataset {
         let join = |name, units: fn(&Self) -> &Units| {
             Units::concat(name, &datasets.iter().map(|data| units(data)).collect::<Vec<_>>())
         };
-        Ok(Self { x: join("x", Self::x)?, t: join("t", Self::t)?, y: join("y", Self::y)? })
+        let groups = concat_groups(datasets);
+        Ok(Self { x: join("x", Self::x)?, t: join("t", Self::t)?, y: join("y", Self::y)?, groups })
     }
 
     /// A data set of the units at `rows`, in that order.
@@ -111,7 +174,11 @@ impl Dataset {
             let hint = format!("give rows below {}", self.len());
             return Err(Error::data("x", format!("there is no unit {row}"), hint));
         }
-        Self::new(self.x.pick(rows), self.t.pick(rows), self.y.pick(rows))
+        let picked = Self::new(self.x.pick(rows), self.t.pick(rows), self.y.pick(rows))?;
+        match &self.groups {
+            Some(groups) => picked.with_groups(rows.iter().map(|&row| groups[row]).collect()),
+            None => Ok(picked),
+        }
     }
 
     /// A view of all units.
@@ -127,6 +194,31 @@ impl Dataset {
         assert!(rows.iter().all(|&row| row < self.len()), "a row is out of range");
         View { data: self, rows }
     }
+}
+
+/// Replaces numbers by 0, 1, ... in order of first appearance.
+fn number_by_appearance(mut numbers: Vec<u32>) -> Vec<u32> {
+    let mut known: HashMap<u32, u32> = HashMap::new();
+    for number in &mut numbers {
+        let next = known.len() as u32;
+        *number = *known.entry(*number).or_insert(next);
+    }
+    numbers
+}
+
+/// The subjects of joined data sets; `None` if no data set has any.
+fn concat_groups(datasets: &[&Dataset]) -> Option<Vec<u32>> {
+    datasets.iter().any(|data| data.groups.is_some()).then(|| {
+        let (mut all, mut first) = (Vec::new(), 0);
+        for data in datasets {
+            match &data.groups {
+                Some(groups) => all.extend(groups.iter().map(|group| first + group)),
+                None => all.extend(first..first + data.len() as u32),
+            }
+            first = all.iter().max().map_or(0, |last| last + 1);
+        }
+        all
+    })
 }
 
 fn no_units() -> Error {
@@ -149,6 +241,12 @@ impl<'a> View<'a> {
     /// The units, as rows of the data set.
     pub fn rows(&self) -> &[usize] {
         &self.rows
+    }
+
+    /// The subject of each unit of the view, numbered as in the data set; `None` if every unit is its own subject.
+    pub fn groups(&self) -> Option<Vec<u32>> {
+        let groups = self.data.groups()?;
+        Some(self.rows.iter().map(|&row| groups[row]).collect())
     }
 
     /// The number of units.
@@ -204,5 +302,28 @@ mod tests {
         assert_eq!(joined.pick(&[0, 3]).unwrap().x().mask(), None);
         assert!(Dataset::concat(&[]).is_err());
         assert!(joined.pick(&[4]).unwrap_err().to_string().contains("there is no unit 4"));
+    }
+
+    #[test]
+    fn subjects_follow_their_units() {
+        let data = |n: usize| {
+            let units = || Units::new("a", vec![1], vec![0.0; n]).unwrap();
+            Dataset::new(units(), units(), units()).unwrap()
+        };
+        let grouped = data(4).with_groups(vec![9, 3, 9, 5]).unwrap();
+        assert_eq!(grouped.groups(), Some(&[0, 1, 0, 2][..]));
+        assert_eq!(grouped.pick(&[3, 0, 2]).unwrap().groups(), Some(&[0, 1, 1][..]));
+        assert_eq!(grouped.view(vec![3, 0]).groups(), Some(vec![2, 0]));
+        assert_eq!((grouped.subjects(), data(2).subjects()), (Some(3), None));
+        assert_eq!(grouped.groups_of(&[3, 2, 1, 0]), [vec![3], vec![2, 0], vec![1]]);
+        assert_eq!(data(2).groups_of(&[1, 0]), [[1], [0]]);
+        assert_eq!((grouped.even_sample(2), data(4).even_sample(3)), (vec![0, 2, 3], vec![0, 3]));
+        let joined = grouped.join(&grouped).unwrap();
+        assert_eq!(joined.groups(), Some(&[0, 1, 0, 2, 3, 4, 3, 5][..]));
+        let mixed = Dataset::concat(&[&data(2), &grouped, &data(1)]).unwrap();
+        assert_eq!(mixed.groups(), Some(&[0, 1, 2, 3, 2, 4, 5][..]));
+        assert_eq!(data(2).join(&data(2)).unwrap().groups(), None);
+        let error = data(2).with_groups(vec![0]).unwrap_err().to_string();
+        assert_eq!(error, "group: 1 subjects are given for 2 units");
     }
 }

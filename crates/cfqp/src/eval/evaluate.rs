@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 
+use super::measures::variance;
 use super::{adjusted_rand_index, class_accuracy, coverage, mse, ssim};
 use crate::ask::{Answers, AskOptions};
 use crate::data::{Dataset, Units, read_array};
@@ -14,6 +15,9 @@ use crate::{Error, Result};
 
 const TRUTH_HINT: &str = "an evaluation needs t_new, another treatment of every unit, and y_new, its outcome under that \
                       treatment";
+
+/// A smaller limit, in variances of y, is rounding error: no ratio to it is given.
+const MIN_LIMIT: f64 = 1e-6;
 
 /// Class numbers are below this.
 const MAX_CLASSES: f32 = 1e4;
@@ -27,22 +31,31 @@ pub struct Reference {
     pub y_new: Units,
     /// The class of every unit, where known.
     pub z: Option<Vec<usize>>,
+    /// The best answer that the observed values allow, where known: see [`Truth::y_bayes`].
+    pub y_bayes: Option<Units>,
+}
+
+impl Reference {
+    /// The Bayes limit, where known: the mean squared error of the best answers, in units of y.
+    pub fn limit(&self) -> Result<Option<f64>> {
+        self.y_bayes.as_ref().map(|best| mse(&self.y_new, best)).transpose()
+    }
 }
 
 impl From<Truth> for Reference {
     fn from(truth: Truth) -> Self {
-        Self { t_new: truth.t_new, y_new: truth.y_new, z: Some(truth.z) }
+        Self { t_new: truth.t_new, y_new: truth.y_new, z: Some(truth.z), y_bayes: truth.y_bayes }
     }
 }
 
-/// Reads `t_new`, `y_new` and, if present, `z` from a `.npz` file.
+/// Reads `t_new`, `y_new` and, if present, `z` and `y_bayes` from a `.npz` file.
 pub fn read_truth(path: &Path) -> Result<Reference> {
     let needed = |key: &str| {
         read_array(path, key)?
             .ok_or_else(|| Error::file(path, format!("there is no array `{key}`"), TRUTH_HINT))
     };
     let (t_new, y_new) = (needed("t_new")?, needed("y_new")?);
-    Ok(Reference { t_new, y_new, z: read_classes(path)? })
+    Ok(Reference { t_new, y_new, z: read_classes(path)?, y_bayes: read_array(path, "y_bayes")? })
 }
 
 /// Reads the classes `z` from a `.npz` file, if present.
@@ -80,6 +93,12 @@ pub struct Evaluation {
     pub cf_mse: f64,
     /// The same in units of y.
     pub cf_mse_raw: f64,
+    /// The same divided by the variance of y in the evaluated units; none if y is constant.
+    pub cf_mse_y: Option<f64>,
+    /// The Bayes limit, divided as `cf_mse_y`: the error of the best answers that the observed values allow.
+    pub limit: Option<f64>,
+    /// `cf_mse_y` divided by `limit`; none where the limit is 0.
+    pub ratio: Option<f64>,
     /// Mean squared error of the answers with fresh noise (rho = 0), scaled as `cf_mse`.
     pub cf_mse_rho0: f64,
     /// Structural similarity, for images.
@@ -146,12 +165,16 @@ fn score(
     let covered = coverage(&truth.y_new, &answers.lower, &answers.upper)?;
     let found: Vec<usize> = answers.diagnoses.iter().map(|diagnosis| diagnosis.class).collect();
     let z = truth.z.as_ref().map(|z| check_count(z, data.len())).transpose()?;
+    let LimitScores { cf_mse_y, limit, ratio } = limit_scores(cf_mse_raw, data, truth)?;
     let ok = answers.diagnoses.iter().filter(|diagnosis| diagnosis.ok()).count();
     Ok(Evaluation {
         units: data.len(),
         ask: options,
         cf_mse,
         cf_mse_raw,
+        cf_mse_y,
+        limit,
+        ratio,
         cf_mse_rho0,
         ssim,
         class_accuracy: z.map(|z| class_accuracy(z, &found)),
@@ -161,6 +184,22 @@ fn score(
         ok: ok as f64 / data.len() as f64,
         query_seconds: 0.0,
     })
+}
+
+/// An error beside its Bayes limit.
+struct LimitScores {
+    cf_mse_y: Option<f64>,
+    limit: Option<f64>,
+    ratio: Option<f64>,
+}
+
+/// Divides the error `cf_mse_raw` by the variance of y, and compares it with the limit.
+fn limit_scores(cf_mse_raw: f64, data: &Dataset, truth: &Reference) -> Result<LimitScores> {
+    let variance = Some(variance(data.y())).filter(|variance| *variance > 0.0);
+    let cf_mse_y = variance.map(|variance| cf_mse_raw / variance);
+    let limit = truth.limit()?.zip(variance).map(|(limit, variance)| limit / variance);
+    let ratio = cf_mse_y.zip(limit.filter(|limit| *limit > MIN_LIMIT)).map(|(error, limit)| error / limit);
+    Ok(LimitScores { cf_mse_y, limit, ratio })
 }
 
 /// The errors of counterfactuals.
@@ -200,7 +239,7 @@ mod tests {
     use crate::config::{Base, Classes, FitConfig};
     use crate::data::NpzArray;
     use crate::fit::Fit;
-    use crate::sim::Oscillator;
+    use crate::sim::{Oscillator, Table};
 
     #[test]
     fn a_model_is_scored_against_simulated_counterfactuals() {
@@ -217,21 +256,44 @@ mod tests {
         let options = AskOptions { rho: 0.0, ..AskOptions::default() };
         let fresh = evaluate(&fitted, &test.data, &truth, options).unwrap();
         assert_eq!(fresh.cf_mse, found.cf_mse_rho0);
+        assert_eq!((found.limit, found.ratio), (None, None));
+        assert!((found.cf_mse_y.unwrap() * variance(test.data.y()) - found.cf_mse_raw).abs() < 1e-9);
         let few = Reference { z: Some(vec![0; 3]), ..truth };
         let error = evaluate(&fitted, &test.data, &few, AskOptions::default()).unwrap_err();
         assert_eq!(error.to_string(), "z: 3 units, but x has 100");
     }
 
     #[test]
+    fn an_error_is_compared_with_the_limit_in_variances_of_y() {
+        let simulated = Table::default().simulate(200, 1).unwrap();
+        let truth = Reference::from(simulated.truth.clone());
+        let limit = truth.limit().unwrap().unwrap();
+        assert!(limit > 0.01, "{limit}");
+        let found = limit_scores(1.5 * limit, &simulated.data, &truth).unwrap();
+        assert!((found.ratio.unwrap() - 1.5).abs() < 1e-12);
+        assert!((found.limit.unwrap() * variance(simulated.data.y()) - limit).abs() < 1e-12);
+        // a limit of 0 has no ratio
+        let exact = Reference { y_bayes: Some(truth.y_new.clone()), ..truth.clone() };
+        let found = limit_scores(limit, &simulated.data, &exact).unwrap();
+        assert_eq!((found.limit, found.ratio), (Some(0.0), None));
+        let few = Units::new("y_bayes", vec![1], vec![0.0; 3]).unwrap();
+        assert!(limit_scores(limit, &simulated.data, &Reference { y_bayes: Some(few), ..truth }).is_err());
+    }
+
+    #[test]
     fn a_truth_is_read_with_or_without_classes() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.npz");
-        let sim = Oscillator::default().simulate(4, 1).unwrap();
+        let sim = Table::default().simulate(4, 1).unwrap();
         let z: Vec<i64> = sim.truth.z.iter().map(|&z| z as i64).collect();
         let (t, y) = (NpzArray::units(&sim.truth.t_new), NpzArray::units(&sim.truth.y_new));
-        let arrays = [("t_new", t), ("y_new", y), ("z", NpzArray::integers(&z))];
+        let best = NpzArray::units(sim.truth.y_bayes.as_ref().unwrap());
+        let arrays = [("t_new", t), ("y_new", y), ("z", NpzArray::integers(&z)), ("y_bayes", best)];
         crate::data::write_npz(&path, &arrays).unwrap();
         assert_eq!(read_truth(&path).unwrap(), Reference::from(sim.truth.clone()));
+        crate::data::write_npz(&path, &arrays[..3]).unwrap();
+        let without = read_truth(&path).unwrap();
+        assert_eq!((without.z.is_some(), without.limit().unwrap()), (true, None));
         crate::data::write_npz(&path, &arrays[..2]).unwrap();
         assert_eq!(read_truth(&path).unwrap().z, None);
         crate::data::write_npz(&path, &arrays[..1]).unwrap();

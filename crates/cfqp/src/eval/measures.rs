@@ -16,6 +16,15 @@ pub fn mse(truth: &Units, answer: &Units) -> Result<f64> {
     Ok(mean(&squares))
 }
 
+/// The variance of all observed elements around their mean.
+pub(super) fn variance(units: &Units) -> f64 {
+    let observed = |i: &usize| units.mask().is_none_or(|mask| mask[*i]);
+    let values = (0..units.values().len()).filter(observed).map(|i| f64::from(units.values()[i]));
+    let values: Vec<f64> = values.collect();
+    let centre = mean(&values);
+    mean(&values.iter().map(|value| (value - centre).powi(2)).collect::<Vec<_>>())
+}
+
 /// Precision in the estimation of heterogeneous effects.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pehe {

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::ode::rk4;
 use super::{
-    Draw, Noise, Simulated, Unit, check_rho, check_sigma, draw_class, normal, other_noise, simulate, uniform,
-    unit_stream,
+    Draw, Noise, Shapes, Simulated, Unit, check_rho, check_sigma, draw_class, normal, other_noise, simulate,
+    uniform, unit_stream,
 };
 use crate::{Result, Rng};
 
@@ -79,7 +79,9 @@ impl Cardio {
     /// Simulates `n` units. Unit `i` depends on the settings, `seed` and `i` only.
     pub fn simulate(&self, n: usize, seed: u64) -> Result<Simulated> {
         self.validate()?;
-        simulate(n, &[2, SECONDS], &[2, SECONDS], |i| self.draw(&mut unit_stream(seed, "cardio", i)))
+        simulate(n, &Shapes { x: &[2, SECONDS], t: 1, y: &[2, SECONDS] }, |i| {
+            self.draw(&mut unit_stream(seed, "cardio", i))
+        })
     }
 
     fn draw(&self, rng: &mut Rng) -> Draw<Patient> {
@@ -114,7 +116,7 @@ impl Cardio {
             (Some(y_noise), Some(flow_noise)) => Some(Patient { flow_noise, y_noise, ..unit }),
             _ => None,
         };
-        Draw { x, z, t, t_new, unit, other }
+        Draw { x, z, t: vec![t], t_new: vec![t_new], unit, other, y_bayes: None }
     }
 }
 
@@ -144,8 +146,8 @@ impl Patient {
 }
 
 impl Unit for Patient {
-    fn outcome(&self, t: f32) -> Vec<f32> {
-        pressures(&self.treated(f64::from(t)), &self.y_noise)
+    fn outcome(&self, t: &[f32]) -> Vec<f32> {
+        pressures(&self.treated(f64::from(t[0])), &self.y_noise)
     }
 }
 

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::glyphs::{SIDE, draw_digit};
 use super::image::{Interpolation, blur, rotate};
 use super::{
-    Draw, Noise, Simulated, Unit, check_rho, check_sigma, correlated, draw_class, normal, simulate, uniform,
-    unit_stream,
+    Draw, Noise, Shapes, Simulated, Unit, check_rho, check_sigma, correlated, draw_class, normal, simulate,
+    uniform, unit_stream,
 };
 use crate::data::Mnist;
 use crate::{Error, Result, Rng, stream};
@@ -94,7 +94,7 @@ impl Digits {
             DigitSource::Drawn => Vec::new(),
             DigitSource::Mnist(mnist) => image_order(mnist, n, seed)?,
         };
-        simulate(n, &[1, SIDE, SIDE], &[3, SIDE, SIDE], |i| {
+        simulate(n, &Shapes { x: &[1, SIDE, SIDE], t: 1, y: &[3, SIDE, SIDE] }, |i| {
             let (pixels, label) = match source {
                 DigitSource::Drawn => {
                     draw_random_digit(&mut stream(seed, &["digits", &i.to_string(), "image"]))
@@ -134,7 +134,7 @@ impl Digits {
                 ..unit
             }
         });
-        Draw { x, z, t, t_new, unit, other }
+        Draw { x, z, t: vec![t], t_new: vec![t_new], unit, other, y_bayes: None }
     }
 
     /// The colour of the label with probability `class_correlation`, else a random one.
@@ -160,13 +160,13 @@ struct Digit {
 }
 
 impl Unit for Digit {
-    fn outcome(&self, t: f32) -> Vec<f32> {
+    fn outcome(&self, t: &[f32]) -> Vec<f32> {
         let mut image = grey(&self.pixels);
         if let Some(sd) = self.blur {
             image = blur(&image, SIDE, sd);
         }
         // a colour only scales the channels: one rotation serves all three
-        let rotated = rotate(&image, SIDE, f64::from(t), self.interpolation);
+        let rotated = rotate(&image, SIDE, f64::from(t[0]), self.interpolation);
         let mut y: Vec<f32> =
             COLOURS[self.z].iter().flat_map(|c| rotated.iter().map(move |p| c * p)).collect();
         if self.sigma > 0.0 {

@@ -3,7 +3,9 @@
 use rand::RngExt as _;
 use serde::{Deserialize, Serialize};
 
-use super::{Draw, Simulated, Unit, check_rho, check_sigma, correlated, normal, simulate, unit_stream};
+use super::{
+    Draw, Shapes, Simulated, Unit, check_rho, check_sigma, correlated, normal, simulate, unit_stream,
+};
 use crate::{Result, Rng, stream};
 
 /// The numbers of continuous and of binary columns.
@@ -53,7 +55,9 @@ impl Ihdp {
     pub fn simulate(&self, n: usize, seed: u64) -> Result<Simulated> {
         self.validate()?;
         let surface = ResponseSurface::fixed();
-        simulate(n, &[COLUMNS], &[1], |i| self.draw(&surface, &mut unit_stream(seed, "ihdp", i)))
+        simulate(n, &Shapes { x: &[COLUMNS], t: 1, y: &[1] }, |i| {
+            self.draw(&surface, &mut unit_stream(seed, "ihdp", i))
+        })
     }
 
     fn draw(&self, surface: &ResponseSurface, rng: &mut Rng) -> Draw<IhdpUnit> {
@@ -66,7 +70,15 @@ impl Ihdp {
         let unit = |noise: f64| IhdpUnit { ends: surface.end_points(&x), noise };
         let other = Some(unit(correlated(noise, fresh, self.rho.unwrap_or(0.0))));
         let unit = unit(noise);
-        Draw { x: x.iter().map(|&x| x as f32).collect(), z: 0, t, t_new, unit, other }
+        Draw {
+            x: x.iter().map(|&x| x as f32).collect(),
+            z: 0,
+            t: vec![t],
+            t_new: vec![t_new],
+            unit,
+            other,
+            y_bayes: None,
+        }
     }
 }
 
@@ -116,8 +128,8 @@ struct IhdpUnit {
 }
 
 impl Unit for IhdpUnit {
-    fn outcome(&self, t: f32) -> Vec<f32> {
-        let t = f64::from(t);
+    fn outcome(&self, t: &[f32]) -> Vec<f32> {
+        let t = f64::from(t[0]);
         vec![((1.0 - t) * self.ends[0] + t * self.ends[1] + self.noise) as f32]
     }
 }

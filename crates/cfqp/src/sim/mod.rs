@@ -24,6 +24,7 @@ mod ihdp;
 mod image;
 mod ode;
 mod oscillator;
+mod table;
 #[cfg(test)]
 mod tests;
 
@@ -43,6 +44,7 @@ pub use digits::{DigitSource, Digits};
 pub use ihdp::Ihdp;
 pub use image::{Interpolation, blur, rotate};
 pub use oscillator::Oscillator;
+pub use table::{Table, TableWorld};
 
 /// How noise enters the outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,10 +62,13 @@ pub enum Noise {
 pub struct Truth {
     /// The hidden class of every unit.
     pub z: Vec<usize>,
-    /// A new treatment t' of every unit, from the distribution of t given x.
+    /// A new treatment t' of every unit, from the distribution of t given x (and z, where t depends on it).
     pub t_new: Units,
     /// The outcome of every unit under t'.
     pub y_new: Units,
+    /// E[y' | x, t, y] with the simulator's laws known, the answer with the least expected squared error, where it can be
+    /// computed.
+    pub y_bayes: Option<Units>,
 }
 
 /// Simulated units, the truth about them, and their outcomes under any treatment.
@@ -81,76 +86,103 @@ impl Simulated {
     /// the factual outcome bit by bit.
     ///
     /// # Panics
-    /// If there is no such unit, or `t` is not one number.
+    /// If there is no such unit, or `t` has not as many numbers as the treatments of the data.
     pub fn outcome(&self, unit: usize, t: &[f32]) -> Vec<f32> {
-        let &[t] = t else { panic!("a simulated treatment is one number, not {}", t.len()) };
+        assert_eq!(t.len(), self.data.t().elements(), "the number of treatments of a unit");
         self.world.outcome(unit, t)
     }
 }
 
 /// The hidden variables of a unit: everything that its outcome depends on besides the treatment.
 trait Unit: Debug + Send + Sync {
-    fn outcome(&self, t: f32) -> Vec<f32>;
+    fn outcome(&self, t: &[f32]) -> Vec<f32>;
 }
 
 /// The hidden variables of all units.
 trait World: Debug + Send + Sync {
-    fn outcome(&self, unit: usize, t: f32) -> Vec<f32>;
+    fn outcome(&self, unit: usize, t: &[f32]) -> Vec<f32>;
 }
 
 impl<U: Unit> World for Vec<U> {
-    fn outcome(&self, unit: usize, t: f32) -> Vec<f32> {
+    fn outcome(&self, unit: usize, t: &[f32]) -> Vec<f32> {
         self[unit].outcome(t)
     }
+}
+
+/// The shapes of units: x, the number of treatments, y.
+struct Shapes<'a> {
+    x: &'a [usize],
+    t: usize,
+    y: &'a [usize],
 }
 
 /// The variables of one unit.
 struct Draw<U> {
     x: Vec<f32>,
     z: usize,
-    t: f32,
-    t_new: f32,
+    t: Vec<f32>,
+    t_new: Vec<f32>,
     unit: U,
     /// The unit under `t_new`, where its noise differs.
     other: Option<U>,
+    /// The best answer under `t_new`, where known.
+    y_bayes: Option<Vec<f32>>,
 }
 
 /// Draws `n` units in parallel. `draw(i)` must depend on `i` only, not on `n` or on other units.
 fn simulate<U: Unit + 'static>(
     n: usize,
-    x_shape: &[usize],
-    y_shape: &[usize],
+    shapes: &Shapes<'_>,
     draw: impl Fn(usize) -> Draw<U> + Sync,
 ) -> Result<Simulated> {
-    let rows: Vec<_> = (0..n)
-        .into_par_iter()
-        .map(|i| {
-            let draw = draw(i);
-            let other = draw.other.as_ref().unwrap_or(&draw.unit);
-            let (y, y_new) = (draw.unit.outcome(draw.t), other.outcome(draw.t_new));
-            (draw, y, y_new)
-        })
-        .collect();
+    simulate_subjects(n, 1, shapes, |i| vec![draw(i)])
+}
+
+/// Draws `n` subjects of `repeats` units each in parallel, as [`simulate`]. Several units of a subject form a group.
+fn simulate_subjects<U: Unit + 'static>(
+    n: usize,
+    repeats: usize,
+    shapes: &Shapes<'_>,
+    draw: impl Fn(usize) -> Vec<Draw<U>> + Sync,
+) -> Result<Simulated> {
+    let subject = |i: usize| -> Vec<_> { draw(i).into_iter().map(with_outcomes).collect() };
+    let subjects: Vec<_> = (0..n).into_par_iter().map(subject).collect();
     let (mut x, mut t, mut y) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut z, mut t_new, mut y_new) = (Vec::new(), Vec::new(), Vec::new());
-    let mut world = Vec::with_capacity(n);
-    for (draw, seen, other) in rows {
+    let (mut z, mut t_new, mut y_new, mut y_bayes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut world = Vec::with_capacity(n * repeats);
+    for (draw, seen, other) in subjects.into_iter().flatten() {
         x.extend(draw.x);
-        t.push(draw.t);
+        t.extend(draw.t);
         y.extend(seen);
         z.push(draw.z);
-        t_new.push(draw.t_new);
+        t_new.extend(draw.t_new);
         y_new.extend(other);
+        y_bayes.extend(draw.y_bayes.unwrap_or_default());
         world.push(draw.unit);
     }
     let data = Dataset::new(
-        Units::new("x", x_shape.to_vec(), x)?,
-        Units::new("t", vec![1], t)?,
-        Units::new("y", y_shape.to_vec(), y)?,
+        Units::new("x", shapes.x.to_vec(), x)?,
+        Units::new("t", vec![shapes.t], t)?,
+        Units::new("y", shapes.y.to_vec(), y)?,
     )?;
-    let t_new = Units::new("t_new", vec![1], t_new)?;
-    let y_new = Units::new("y_new", y_shape.to_vec(), y_new)?;
-    Ok(Simulated { data, truth: Truth { z, t_new, y_new }, world: Arc::new(world) })
+    let data = if repeats > 1 { data.with_groups(subject_numbers(n, repeats))? } else { data };
+    let t_new = Units::new("t_new", vec![shapes.t], t_new)?;
+    let y_new = Units::new("y_new", shapes.y.to_vec(), y_new)?;
+    let known = !y_bayes.is_empty();
+    let y_bayes = known.then(|| Units::new("y_bayes", shapes.y.to_vec(), y_bayes)).transpose()?;
+    Ok(Simulated { data, truth: Truth { z, t_new, y_new, y_bayes }, world: Arc::new(world) })
+}
+
+/// A unit with its outcomes under t and t'.
+fn with_outcomes<U: Unit>(draw: Draw<U>) -> (Draw<U>, Vec<f32>, Vec<f32>) {
+    let other = draw.other.as_ref().unwrap_or(&draw.unit);
+    let (y, y_new) = (draw.unit.outcome(&draw.t), other.outcome(&draw.t_new));
+    (draw, y, y_new)
+}
+
+/// The subject of every row.
+fn subject_numbers(n: usize, repeats: usize) -> Vec<u32> {
+    (0..n * repeats).map(|row| (row / repeats) as u32).collect()
 }
 
 /// The random stream of unit `i`.

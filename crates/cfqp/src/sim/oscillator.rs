@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Draw, Noise, Simulated, Unit, check_rho, check_sigma, draw_class, normal, other_noise, simulate, uniform,
-    unit_stream,
+    Draw, Noise, Shapes, Simulated, Unit, check_rho, check_sigma, draw_class, normal, other_noise, simulate,
+    uniform, unit_stream,
 };
 use crate::{Result, Rng};
 
@@ -55,7 +55,9 @@ impl Oscillator {
     /// Simulates `n` units. Unit `i` depends on the settings, `seed` and `i` only.
     pub fn simulate(&self, n: usize, seed: u64) -> Result<Simulated> {
         self.validate()?;
-        simulate(n, &[2, STEPS], &[2, STEPS], |i| self.draw(&mut unit_stream(seed, "oscillator", i)))
+        simulate(n, &Shapes { x: &[2, STEPS], t: 1, y: &[2, STEPS] }, |i| {
+            self.draw(&mut unit_stream(seed, "oscillator", i))
+        })
     }
 
     fn draw(&self, rng: &mut Rng) -> Draw<OscillatorUnit> {
@@ -68,7 +70,15 @@ impl Oscillator {
         let other = other_noise(&noise, self.rho, || self.noise(rng));
         let x = self.untreated(phi, 0, &x_noise).iter().map(|&x| x as f32).collect();
         let unit = |noise: &[f64]| OscillatorUnit { z, untreated: self.untreated(phi, STEPS, noise) };
-        Draw { x, z, t, t_new, unit: unit(&noise), other: other.as_deref().map(unit) }
+        Draw {
+            x,
+            z,
+            t: vec![t],
+            t_new: vec![t_new],
+            unit: unit(&noise),
+            other: other.as_deref().map(unit),
+            y_bayes: None,
+        }
     }
 
     /// The independent noise of every step: two values or one.
@@ -101,12 +111,12 @@ struct OscillatorUnit {
 }
 
 impl Unit for OscillatorUnit {
-    fn outcome(&self, t: f32) -> Vec<f32> {
+    fn outcome(&self, t: &[f32]) -> Vec<f32> {
         let responds = [self.z != 1, self.z != 0];
         let point = |(i, untreated): (usize, &f64)| {
             let (channel, step) = (i / STEPS, i % STEPS);
             let ramp = (step as f64).min(RAMP) / RAMP;
-            let effect = if responds[channel] { ramp * f64::from(t) } else { 0.0 };
+            let effect = if responds[channel] { ramp * f64::from(t[0]) } else { 0.0 };
             (untreated + effect) as f32
         };
         self.untreated.iter().enumerate().map(point).collect()

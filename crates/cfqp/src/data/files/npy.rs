@@ -41,14 +41,18 @@ fn invalid<T>(problem: impl Into<String>) -> Result<T, NpyError> {
     Err(NpyError::Format(problem.into()))
 }
 
-/// Reads an array of any number type as f32, in C order; `bytes` is the size of the whole file. Memory for the elements
-/// is reserved up front if the file has at most `credible` bytes, and grows as they are read otherwise.
-pub(super) fn read(
+/// Reads an array in C order: numbers of any type as f32, or integers as i64; `bytes` is the size of the whole file.
+/// Memory for the elements is reserved up front if the file has at most `credible` bytes, and grows as they are read
+/// otherwise.
+pub(super) fn read<T: Element>(
     mut from: impl Read,
     bytes: u64,
     credible: u64,
-) -> Result<(Vec<usize>, Vec<f32>), NpyError> {
+) -> Result<(Vec<usize>, Vec<T>), NpyError> {
     let (header, head) = read_header(&mut from)?;
+    if header.kind == b'f' && !T::MAY_BE_FRACTIONS {
+        return invalid("the elements are not stored as integers");
+    }
     let shape = &header.shape;
     let size = shape.iter().try_fold(header.size as u64, |size, &axis| size.checked_mul(axis as u64));
     if size.and_then(|size| size.checked_add(head)) != Some(bytes) {
@@ -124,11 +128,11 @@ fn parse(text: &str) -> Option<Header> {
     })
 }
 
-fn read_values(
+fn read_values<T: Element>(
     from: &mut impl Read,
     header: &Header,
     bytes: u64,
-    values: &mut Vec<f32>,
+    values: &mut Vec<T>,
 ) -> Result<(), NpyError> {
     let mut buffer = vec![0; CHUNK_BYTES];
     let mut left = bytes;
@@ -139,36 +143,56 @@ fn read_values(
         if header.big_endian {
             chunk.chunks_exact_mut(header.size).for_each(<[u8]>::reverse);
         }
-        convert(header, chunk, values);
+        T::convert(header, chunk, values);
     }
     Ok(())
 }
 
-/// Appends little-endian elements as f32.
-fn convert(header: &Header, bytes: &[u8], to: &mut Vec<f32>) {
-    macro_rules! numbers {
-        ($type:ty) => {{
-            let (words, _) = bytes.as_chunks::<{ size_of::<$type>() }>();
-            to.extend(words.iter().map(|&word| <$type>::from_le_bytes(word) as f32))
-        }};
-    }
-    match (header.kind, header.size) {
-        (b'f', 4) => numbers!(f32),
-        (b'f', _) => numbers!(f64),
-        (b'i', 1) => numbers!(i8),
-        (b'i', 2) => numbers!(i16),
-        (b'i', 4) => numbers!(i32),
-        (b'i', _) => numbers!(i64),
-        (b'u', 2) => numbers!(u16),
-        (b'u', 4) => numbers!(u32),
-        (b'u', 8) => numbers!(u64),
-        (b'u', _) => numbers!(u8),
-        _ => to.extend(bytes.iter().map(|&byte| f32::from(u8::from(byte != 0)))),
-    }
+/// The type that elements are converted to.
+pub(super) trait Element: Copy {
+    /// Whether floating-point elements are accepted.
+    const MAY_BE_FRACTIONS: bool;
+
+    /// Appends little-endian elements.
+    fn convert(header: &Header, bytes: &[u8], to: &mut Vec<Self>);
 }
 
+macro_rules! element {
+    ($to:ty, may_be_fractions: $fractions:literal) => {
+        impl Element for $to {
+            const MAY_BE_FRACTIONS: bool = $fractions;
+
+            fn convert(header: &Header, bytes: &[u8], to: &mut Vec<Self>) {
+                macro_rules! numbers {
+                    ($from:ty) => {{
+                        let (words, _) = bytes.as_chunks::<{ size_of::<$from>() }>();
+                        to.extend(words.iter().map(|&word| <$from>::from_le_bytes(word) as $to))
+                    }};
+                }
+                match (header.kind, header.size) {
+                    (b'f', 4) => numbers!(f32),
+                    (b'f', _) => numbers!(f64),
+                    (b'i', 1) => numbers!(i8),
+                    (b'i', 2) => numbers!(i16),
+                    (b'i', 4) => numbers!(i32),
+                    (b'i', _) => numbers!(i64),
+                    (b'u', 2) => numbers!(u16),
+                    (b'u', 4) => numbers!(u32),
+                    (b'u', 8) => numbers!(u64),
+                    (b'u', _) => numbers!(u8),
+                    _ => to.extend(bytes.iter().map(|&byte| u8::from(byte != 0) as $to)),
+                }
+            }
+        }
+    };
+}
+
+element!(f32, may_be_fractions: true);
+// integers above the range of i64 wrap around, so that different ones stay different
+element!(i64, may_be_fractions: false);
+
 /// Converts Fortran order (the first axis runs fastest) to C order (the last one does).
-fn c_order(shape: &[usize], values: &[f32]) -> Vec<f32> {
+fn c_order<T: Copy>(shape: &[usize], values: &[T]) -> Vec<T> {
     let mut strides = vec![1; shape.len()];
     for axis in 1..shape.len() {
         strides[axis] = strides[axis - 1] * shape[axis - 1];
@@ -250,6 +274,17 @@ mod tests {
     }
 
     #[test]
+    fn integers_are_read_exactly_and_fractions_are_not_integers() {
+        let large = [(1_i64 << 53) + 1, -3];
+        let bytes = npy(&header("<i8", "False", "(2,)"), large.map(i64::to_le_bytes).as_flattened());
+        let size = bytes.len() as u64;
+        assert_eq!(read::<i64>(&bytes[..], size, size).unwrap(), (vec![2], large.to_vec()));
+        let bytes = npy(&header("<f4", "False", "(2,)"), &[0; 8]);
+        let error = read::<i64>(&bytes[..], bytes.len() as u64, 0).unwrap_err();
+        assert!(matches!(error, NpyError::Format(text) if text.contains("not stored as integers")));
+    }
+
+    #[test]
     fn fortran_order_is_converted_to_c_order() {
         let fortran: Vec<u8> = [0, 3, 1, 4, 2, 5].to_vec();
         let (shape, values) = read_all(&npy(&header("|u1", "True", "(2, 3)"), &fortran)).unwrap();
@@ -278,7 +313,7 @@ mod tests {
         }
         let huge = npy(&header("<f4", "False", "(1000000000000,)"), &[0; 8]);
         let size = huge.len() as u64 - 8 + 4_000_000_000_000;
-        assert!(matches!(read(&huge[..], size, huge.len() as u64), Err(NpyError::Read(_))));
+        assert!(matches!(read::<f32>(&huge[..], size, huge.len() as u64), Err(NpyError::Read(_))));
         let mut long = b"\x93NUMPY\x02\x00".to_vec();
         long.extend(u32::MAX.to_le_bytes());
         assert!(matches!(read_all(&long), Err(NpyError::Format(_))));

@@ -5,8 +5,10 @@
 //! | `x`, `y` | `[n]`, `[n, features]`, `[n, channels, steps]`, `[n, channels, height, width]` | covariates, outcomes |
 //! | `t` | `[n]`, `[n, treatments]` | treatments |
 //! | `x_mask`, `y_mask` | as `x`, `y` | true (or 1) where the value was observed; optional |
-//! | `z`, `t_new`, `y_new` | | true classes, other treatments and their outcomes; read by [`read_array`] only |
+//! | `group` | `[n]` | the subject of each unit, as integers; optional |
+//! | `z`, `t_new`, `y_new`, `y_bayes` | | true classes, other treatments, their outcomes and the best answers; read by [`read_array`] only |
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufReader, Seek, Write};
 use std::path::Path;
@@ -16,14 +18,13 @@ use zip::write::SimpleFileOptions;
 use zip::{ZipArchive, ZipWriter};
 
 use super::atomic::write_atomically;
-use super::npy::{self, NpyError};
+use super::npy::{self, Element, NpyError};
 use crate::data::{Dataset, Units};
 use crate::error::{Error, Result};
 
-/// The keys that a file may have; the last three are not part of a [`Dataset`].
-const KNOWN_KEYS: [&str; 8] = ["x", "t", "y", "x_mask", "y_mask", "z", "t_new", "y_new"];
-const EXPECTED_KEYS: &str =
-    "give the arrays x, t and y, optionally x_mask and y_mask, and no others except z, t_new and y_new";
+/// The keys that a file may have; the last four are not part of a [`Dataset`].
+const KNOWN_KEYS: [&str; 10] = ["x", "t", "y", "x_mask", "y_mask", "group", "z", "t_new", "y_new", "y_bayes"];
+const EXPECTED_KEYS: &str = "give the arrays x, t and y, optionally x_mask, y_mask and group, and no others except z, t_new, y_new and y_bayes";
 const DAMAGED: &str =
     "the file is damaged or is not an .npz file: write it again with numpy.savez_compressed";
 
@@ -33,7 +34,7 @@ const MAX_UNCHECKED_BYTES: u64 = 1 << 30;
 const MAX_EXPANSION: u64 = 1032;
 
 impl Dataset {
-    /// Reads `x`, `t`, `y` and the masks of a `.npz` file; numbers of any type are converted to f32.
+    /// Reads `x`, `t`, `y`, the masks and the subjects (`group`) of a `.npz` file; numbers of any type are converted to f32.
     ///
     /// # Errors
     /// If the file cannot be read, lacks an array, has an unknown one, or the arrays do not form a data set.
@@ -57,10 +58,15 @@ impl Dataset {
             array.into_units(name, mask).map_err(|error| error.in_file(path))
         };
         let (x, t, y) = (units("x")?, units("t")?, units("y")?);
-        Self::new(x, t, y).map_err(|error| error.in_file(path))
+        let data = Self::new(x, t, y);
+        let data = match file.groups()? {
+            Some(groups) => data.and_then(|data| data.with_groups(groups)),
+            None => data,
+        };
+        data.map_err(|error| error.in_file(path))
     }
 
-    /// Writes `x`, `t` and `y`, the masks of missing values if there are any, and `more` arrays.
+    /// Writes `x`, `t` and `y`, the masks of missing values and the subjects if there are any, and `more` arrays.
     ///
     /// # Errors
     /// If a name repeats, an array of `more` does not match its shape, or the file cannot be written.
@@ -72,6 +78,9 @@ impl Dataset {
         ];
         arrays.extend(NpzArray::mask(self.x()).map(|mask| ("x_mask", mask)));
         arrays.extend(NpzArray::mask(self.y()).map(|mask| ("y_mask", mask)));
+        let groups: Option<Vec<i64>> =
+            self.groups().map(|groups| groups.iter().map(|&group| i64::from(group)).collect());
+        arrays.extend(groups.as_deref().map(|groups| ("group", NpzArray::integers(groups))));
         arrays.extend_from_slice(more);
         write_npz(path, &arrays)
     }
@@ -192,9 +201,9 @@ fn write_zip(file: impl Write + Seek, arrays: &[(&str, NpzArray)]) -> Result<(),
 }
 
 /// An array as read from the file; the first axis counts the units.
-struct Array {
+struct Array<T = f32> {
     shape: Vec<usize>,
-    values: Vec<f32>,
+    values: Vec<T>,
 }
 
 impl Array {
@@ -243,7 +252,22 @@ impl<'a> Archive<'a> {
         names.map(|name| name.strip_suffix(".npy").unwrap_or(name).to_owned()).collect()
     }
 
-    fn array(&mut self, key: &str) -> Result<Option<Array>> {
+    /// The subjects of the units, as indices in order of first appearance.
+    fn groups(&mut self) -> Result<Option<Vec<u32>>> {
+        let Some(Array { shape, values }) = self.array::<i64>("group")? else { return Ok(None) };
+        if shape.len() != 1 {
+            let problem = format!("array `group` has shape {shape:?}");
+            return Err(Error::file(self.path, problem, "give one integer per unit, the subject"));
+        }
+        let mut known = HashMap::new();
+        let index = |value| {
+            let next = known.len() as u32;
+            *known.entry(value).or_insert(next)
+        };
+        Ok(Some(values.into_iter().map(index).collect()))
+    }
+
+    fn array<T: Element>(&mut self, key: &str) -> Result<Option<Array<T>>> {
         let unreadable = || Error::file(self.path, format!("array `{key}` cannot be read"), DAMAGED);
         let file = match self.zip.by_name(&format!("{key}.npy")) {
             Ok(file) => file,
@@ -262,7 +286,11 @@ impl<'a> Archive<'a> {
             Err(NpyError::Format(problem)) => Err(Error::file(
                 self.path,
                 format!("array `{key}`: {problem}"),
-                "give floating-point numbers, integers or booleans",
+                if T::MAY_BE_FRACTIONS {
+                    "give floating-point numbers, integers or booleans"
+                } else {
+                    "give integers"
+                },
             )),
         }
     }

@@ -51,6 +51,26 @@ fn a_data_set_is_read_back_and_the_same_data_give_the_same_bytes() {
 }
 
 #[test]
+fn subjects_are_integers_one_per_unit_and_are_read_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.npz");
+    let data = dataset().with_groups(vec![0, 1, 0]).unwrap();
+    data.write_npz(&path, &[]).unwrap();
+    assert_eq!(Dataset::read_npz(&path).unwrap(), data);
+
+    let (x, t, y) = (("x", f32s(&[3, 2])), ("t", f32s(&[3])), ("y", f32s(&[3])));
+    // these differ by one and are equal as f32
+    let large = [(1 << 53) + 1, 1 << 53, (1 << 53) + 1];
+    let (_folder, path) = written(&[x.clone(), t.clone(), y.clone(), ("group", NpzArray::integers(&large))]);
+    assert_eq!(Dataset::read_npz(&path).unwrap().groups(), Some(&[0, 1, 0][..]));
+    let error = |group| read_error(&[x.clone(), t.clone(), y.clone(), ("group", group)]);
+    assert_eq!(error(NpzArray::integers(&[1, 2])), "group: 2 subjects are given for 3 units");
+    assert_eq!(error(f32s(&[3])), "array `group`: the elements are not stored as integers");
+    let square = NpzArray { shape: vec![1, 3], values: NpzValues::I64(&[1, 2, 3]) };
+    assert_eq!(error(square), "array `group` has shape [1, 3]");
+}
+
+#[test]
 fn shapes_from_numbers_to_images_are_read() {
     let (_folder, path) = written(&[("x", f32s(&[4])), ("t", f32s(&[4, 2])), ("y", f32s(&[4, 1, 2, 3]))]);
     let data = Dataset::read_npz(&path).unwrap();
