@@ -30,7 +30,8 @@ const MAX_EPOCHS: usize = 1_000_000;
 /// The number of seeds with known counterfactuals.
 const DEFAULT_SEEDS: usize = 5;
 /// The methods that are compared on pairs unless others are named.
-const PAIR_METHODS: [Method; 2] = [Method::DeepIte, Method::Cfqp];
+const PAIR_METHODS: [Method; 4] =
+    [Method::Regression, Method::Residual, Method::ShrunkResidual, Method::Cfqp];
 
 const EXAMPLES: &str = "\
 Examples:
@@ -41,7 +42,9 @@ Examples:
 
 Methods: deep-ite (one model for all units), sc (synthetic control), deep-scm (normalising flow), \
 diff-scm (diffusion), cfqp-kmeans and cfqp-gmm (the published algorithm), cfqp (the default of \
-`cfqp fit`), oracle (the same with the true classes given; needs z in both files).
+`cfqp fit`), oracle (the same with the true classes given; needs z in both files), regression (a \
+regression on covariates and treatment, cross-fitted), residual (plus the unit's residual), \
+shrunk-residual (plus half of it, or what repeats of a subject have in common).
 All methods are fitted to FILE; the truth in --eval (t_new, y_new and, if present, z) is used only to \
 evaluate them.
 With --pairs, units of FILE were really measured under a second treatment: the table has the columns id (a \
@@ -64,7 +67,7 @@ pub(crate) struct CompareArgs {
     /// Real measurements of units of the training data under a second treatment: a table with id, t_new and y_new
     #[arg(long, value_name = "FILE")]
     pairs: Option<PathBuf>,
-    /// The methods, comma-separated [default: all that the files allow; with --pairs the plain ones and cfqp]
+    /// The methods, comma-separated [default: those of the paper that the files allow; with --pairs regression, residual, shrunk-residual and cfqp]
     #[arg(long, value_delimiter = ',', value_parser = method_parser())]
     methods: Vec<Method>,
     /// Number of hidden classes; auto: cfqp chooses, and the published algorithm uses its choice
@@ -181,7 +184,7 @@ fn run_arrays(args: &CompareArgs, eval: &Path, output: &OutputArgs) -> Result<Ou
         examples: None,
     };
     let has_classes = train_z.is_some() && truth.z.is_some();
-    let methods = Method::ALL.into_iter().filter(|method| has_classes || *method != Method::Oracle);
+    let methods = Method::PAPER.into_iter().filter(|method| has_classes || *method != Method::Oracle);
     let comparison = args.comparison(&methods.collect::<Vec<_>>(), DEFAULT_SEEDS);
     let runs = run_comparison(args, &comparison, &trial, output)?;
     let summaries = summarise(&runs);

@@ -74,7 +74,8 @@ impl RidgeProblem<'_> {
         let (z, _, z_scale) = standardise(self.z, self.features, true);
         let gram = transpose_times(&z, self.features, &z, self.features, n);
         let contrast: Vec<f64> = contrast.iter().zip(&z_scale).map(|(a, scale)| a / scale).collect();
-        let solved = RidgeProblem { outputs: 1, ..*self }.standardised_weights(&gram, &contrast, penalty, n)?;
+        let solved =
+            RidgeProblem { outputs: 1, ..*self }.standardised_weights(&gram, &contrast, penalty, n)?;
         Ok(z.chunks_exact(self.features).map(|z| dot(z, &solved)).collect())
     }
 

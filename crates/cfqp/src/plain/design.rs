@@ -1,7 +1,7 @@
 //! The columns that a plain regression works on: covariates, the treatment, and functions of both.
 
 use rand::RngExt as _;
-use rand_distr::{Distribution as _, StandardNormal};
+use rand_distr::{Distribution, StandardNormal};
 
 use crate::data::Units;
 use crate::{Rng, stream};
@@ -111,8 +111,7 @@ impl Design {
     pub(super) fn fit(x: &Units, t: &Units, basis: Basis, seed: u64) -> Self {
         let rng = &mut stream(seed, &["plain", "design"]);
         let (x_columns, t_columns) = (Columns::fit(x, rng), Columns::fit(t, rng));
-        let mut design =
-            Self { x: x_columns, t: t_columns, basis, knots: Vec::new(), cosines: Vec::new() };
+        let mut design = Self { x: x_columns, t: t_columns, basis, knots: Vec::new(), cosines: Vec::new() };
         match basis {
             Basis::Quadratic => {}
             Basis::Curve => design.knots = design.quantiles(t),
@@ -126,7 +125,8 @@ impl Design {
         let knots = |j: usize| {
             let mut values: Vec<f32> = rows.iter().map(|row| row[j]).collect();
             values.sort_by(f32::total_cmp);
-            let mut knots = KNOTS.map(|share| values[((values.len() - 1) as f64 * share).round() as usize]).to_vec();
+            let mut knots =
+                KNOTS.map(|share| values[((values.len() - 1) as f64 * share).round() as usize]).to_vec();
             knots.dedup();
             knots
         };
@@ -137,7 +137,8 @@ impl Design {
         let count = (units / UNITS_PER_COSINE).clamp(8, MAX_COSINES);
         let (d_x, d_t) = (self.x.len(), self.t.len());
         // distances of covariates grow with the root of their number
-        let [x_scale, t_scale] = [scale * (d_x.max(1) as f64).sqrt(), scale].map(|scale| (1.0 / scale) as f32);
+        let [x_scale, t_scale] =
+            [scale * (d_x.max(1) as f64).sqrt(), scale].map(|scale| (1.0 / scale) as f32);
         let mut cosine = |_| {
             let mut draw = |scale: f32| scale * Distribution::<f32>::sample(&StandardNormal, rng);
             let frequency = (0..d_x + d_t).map(|j| draw(if j < d_x { x_scale } else { t_scale })).collect();
@@ -206,7 +207,10 @@ mod tests {
     #[test]
     fn every_basis_has_as_many_columns_as_it_says() {
         let values: Vec<f32> = (0..80).map(|i| ((i * 37) % 23) as f32).collect();
-        let (x, t) = (Units::new("x", vec![2], values.clone()).unwrap(), Units::new("t", vec![1], values[..40].to_vec()).unwrap());
+        let (x, t) = (
+            Units::new("x", vec![2], values.clone()).unwrap(),
+            Units::new("t", vec![1], values[..40].to_vec()).unwrap(),
+        );
         for basis in Basis::ALL {
             let design = Design::fit(&x, &t, basis, 1);
             assert_eq!(design.matrix(&x, &t, &[3, 5]).len(), 2 * design.len(), "{basis:?}");
@@ -218,7 +222,8 @@ mod tests {
 
     #[test]
     fn many_covariates_are_projected() {
-        let x = Units::new("x", vec![600], (0..1200).map(|i| (i % 7) as f32 + (i / 600) as f32).collect()).unwrap();
+        let x = Units::new("x", vec![600], (0..1200).map(|i| (i % 7) as f32 + (i / 600) as f32).collect())
+            .unwrap();
         let columns = Columns::fit(&x, &mut stream(1, &["a"]));
         assert_eq!((columns.len(), columns.row(&x, 1).len()), (MAX_COVARIATES, MAX_COVARIATES));
     }

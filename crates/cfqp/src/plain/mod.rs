@@ -13,4 +13,4 @@ mod regression;
 
 pub use average::{PlainEstimate, PlainMethod, plain_estimates};
 pub(crate) use cluster_error::intraclass_correlation;
-pub(crate) use regression::CrossFitted;
+pub(crate) use regression::{CrossFitted, Outcomes};

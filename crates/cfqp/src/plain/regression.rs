@@ -8,7 +8,7 @@ use super::design::{Basis, Design};
 use super::folds::assign_folds;
 use crate::data::{Dataset, Units};
 use crate::math::argmin;
-use crate::models::{PENALTIES, RidgeProblem, Solution};
+use crate::models::ridge::{PENALTIES, RidgeProblem, Solution};
 use crate::{Error, Result, stream};
 
 /// The largest number of folds.
@@ -50,7 +50,8 @@ impl CrossFitted {
     /// # Errors
     /// If there are fewer than two units or subjects, or values are too large to be squared.
     pub(crate) fn fit(data: &Dataset, y: Outcomes<'_>, seed: u64) -> Result<Self> {
-        let subjects = data.groups().map_or(data.len(), |groups| groups.iter().max().map_or(0, |max| *max as usize + 1));
+        let subjects =
+            data.groups().map_or(data.len(), |groups| groups.iter().max().map_or(0, |max| *max as usize + 1));
         if subjects < 2 {
             let hint = "give units of at least two subjects";
             return Err(Error::data("x", "a regression needs two units of different subjects", hint));
@@ -75,11 +76,6 @@ impl CrossFitted {
     /// The fold of every unit that was fitted.
     pub(crate) fn folds(&self) -> &[usize] {
         &self.folds
-    }
-
-    /// The number of covariate columns.
-    pub(super) fn covariates(&self) -> usize {
-        self.design.x.len()
     }
 
     /// The covariate columns of unit `i` of `x`.
@@ -205,7 +201,8 @@ fn fold_errors<'a>(
         for (error, solution) in errors.iter_mut().zip(solutions(folds[i])) {
             predicted.fill(0.0);
             add_prediction(solution, z, 1.0, &mut predicted);
-            let gaps = predicted.iter().zip(&y.values[i * y.outputs..]).map(|(a, b)| f64::from(a - b).powi(2));
+            let gaps =
+                predicted.iter().zip(&y.values[i * y.outputs..]).map(|(a, b)| f64::from(a - b).powi(2));
             *error += gaps.sum::<f64>() / y.values.len() as f64;
         }
     }
@@ -246,12 +243,14 @@ mod tests {
         let mut y = data.y().values().to_vec();
         let before = fit(&data);
         y[7] += 1e4;
-        let moved = Dataset::new(data.x().clone(), data.t().clone(), Units::new("y", vec![1], y).unwrap()).unwrap();
+        let moved =
+            Dataset::new(data.x().clone(), data.t().clone(), Units::new("y", vec![1], y).unwrap()).unwrap();
         let after = fit(&moved);
         let fold = before.folds()[7];
         assert_eq!(after.folds(), before.folds());
         let gap = |i: usize| {
-            let predict = |fitted: &CrossFitted| fitted.predict(data.x(), data.t(), |_| Some(fitted.folds()[i]))[i];
+            let predict =
+                |fitted: &CrossFitted| fitted.predict(data.x(), data.t(), |_| Some(fitted.folds()[i]))[i];
             (predict(&before) - predict(&after)).abs()
         };
         let (own, others): (Vec<usize>, Vec<usize>) = (0..60).partition(|&i| before.folds()[i] == fold);
