@@ -68,6 +68,6 @@ pub use data::table::{Layout, Table, TableSpec};
 pub use data::{Dataset, Units};
 pub use error::{Error, Result};
 pub use fit::{Fit, Study};
-pub use model::{ClassScore, FitReport, Model, SplitSizes, StartReport, TrainingLength};
+pub use model::{ClassScore, FitReport, HeldOutR2, Model, SplitSizes, StartReport, TrainingLength};
 pub(crate) use rng::{Rng, stream};
 pub use runtime::{DeviceKind, Monitor, Resources, Stage};

@@ -15,5 +15,5 @@ pub(crate) use coverage::coverage;
 pub(crate) use linear::{GrowingCholesky, NotPositiveDefinite, cholesky, cholesky_solve, dot, solve_lower};
 pub(crate) use mixture_quantile::{GaussianComponent, central_interval};
 pub use partition::{adjusted_rand_index, best_matching, class_accuracy};
-pub(crate) use special::{ln_gamma, normal_half_width};
+pub(crate) use special::{ln_gamma, normal_cdf, normal_half_width};
 pub(crate) use stats::{argmin, log_sum_exp, mean, mean_observed, paired_difference, standard_deviation};

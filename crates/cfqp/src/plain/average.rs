@@ -8,13 +8,13 @@
 //!
 //! The adjusted ones assume that the covariates contain every common cause of treatment and outcome.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 use serde::Serialize;
 
 use super::cluster_error::clustered_error;
 use super::level_effects::{Levels, difference_of_means, doubly_robust_levels};
+use super::levels::treatment_levels;
 use super::local_effects::doubly_robust_local;
 use super::regression::{CrossFitted, Outcomes};
 use crate::data::{Dataset, Units};
@@ -29,8 +29,6 @@ const MAX_VALUES: usize = 1_000_000;
 const MAX_COVARIATES: usize = 256;
 /// The smallest number of units of an adjusted estimate.
 const MIN_UNITS: usize = 30;
-/// The largest number of values of a treatment that has levels.
-const MAX_LEVELS: usize = 20;
 
 /// A plain estimator of an average effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -165,7 +163,7 @@ pub fn plain_estimates(
 /// The estimates of every method that can be used, one per outcome.
 fn estimate_all(contrast: &Contrast<'_>) -> Result<Vec<(PlainMethod, Vec<Estimate>)>> {
     let mut found = Vec::new();
-    let levels = has_levels(contrast.data.t()).then(|| Levels::new(contrast));
+    let levels = treatment_levels(contrast.data.t()).map(|_| Levels::new(contrast));
     if let Some(levels) = &levels {
         found.extend(difference_of_means(contrast, levels).map(|e| (PlainMethod::DifferenceOfMeans, e)));
     }
@@ -220,18 +218,6 @@ fn observed_units(data: &Dataset, outcomes: &[Range<usize>]) -> Result<Option<(D
     let step = rows.len().div_ceil(max);
     let (rows, y): (Vec<usize>, Vec<Vec<f32>>) = rows.into_iter().step_by(step).unzip();
     Ok(Some((data.pick(&rows)?, y.concat())))
-}
-
-/// Whether a treatment takes few values.
-fn has_levels(t: &Units) -> bool {
-    let mut seen = HashMap::new();
-    for i in 0..t.len() {
-        seen.entry(t.row(i).iter().map(|value| value.to_bits()).collect::<Vec<_>>()).or_insert(());
-        if seen.len() > MAX_LEVELS {
-            return false;
-        }
-    }
-    true
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 /// sqrt(sum_g (sum_{i in g} influence_i)^2 G / (G - 1)) over subjects g; a unit without a subject is its own.
 ///
 /// The influences are those of an estimate as a sum over units: influence_i is what unit i adds to its error.
-pub(super) fn clustered_error(influence: &[f64], groups: Option<&[u32]>) -> f64 {
+pub(crate) fn clustered_error(influence: &[f64], groups: Option<&[u32]>) -> f64 {
     let sums: Vec<f64> = match groups {
         None => influence.to_vec(),
         Some(groups) => {

@@ -7,10 +7,12 @@ mod cluster_error;
 mod design;
 mod folds;
 mod level_effects;
+mod levels;
 mod local_effects;
 mod propensity;
 mod regression;
 
 pub use average::{PlainEstimate, PlainMethod, plain_estimates};
-pub(crate) use cluster_error::intraclass_correlation;
+pub(crate) use cluster_error::{clustered_error, intraclass_correlation};
+pub(crate) use levels::treatment_levels;
 pub(crate) use regression::{CrossFitted, Outcomes};
