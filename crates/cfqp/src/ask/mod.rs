@@ -35,9 +35,9 @@ pub use plain_check::PlainComparison;
 pub use question::{Ask, CurveQuestion, Question, Treatments};
 pub use stream::{StreamBatch, UnitStream};
 pub use tabulate::{AskedTreatments, Tabulation};
-pub use verdict::{Assumption, Grade, Verdict, VerdictLimits};
 pub(crate) use treatments::treatment_quantiles;
 pub(crate) use verdict::covered_share;
+pub use verdict::{Assumption, Grade, Verdict, VerdictLimits};
 
 #[cfg(test)]
 mod tests {

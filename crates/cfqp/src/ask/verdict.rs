@@ -200,9 +200,13 @@ impl Model {
                 100.0 * value
             ),
             value if value > 0.0 => {
-                format!("covariates and treatment predict held-out outcomes hardly better than a constant ({figures})")
+                format!(
+                    "covariates and treatment predict held-out outcomes hardly better than a constant ({figures})"
+                )
             }
-            _ => format!("covariates and treatment predict held-out outcomes no better than a constant ({figures})"),
+            _ => format!(
+                "covariates and treatment predict held-out outcomes no better than a constant ({figures})"
+            ),
         };
         let limits = VerdictLimits { ok: MIN_R2, failed: -r2.standard_error };
         let mut verdict = Verdict::new(Assumption::PredictivePower, r2.value, limits, sentence);
@@ -268,7 +272,8 @@ impl Model {
     fn agreement_of_starts(&self, data: &Dataset, level: f64) -> Result<Verdict> {
         let limits = VerdictLimits { ok: 0.9, failed: 0.7 };
         if self.fit_report().starts.len() < 2 {
-            let sentence = "there is one class or one start: there are no other solutions to compare with".to_owned();
+            let sentence =
+                "there is one class or one start: there are no other solutions to compare with".to_owned();
             return Ok(Verdict::not_tested(Assumption::AgreementOfStarts, limits, sentence));
         }
         let t = treatment_quantiles(data.t(), 0.5)?;

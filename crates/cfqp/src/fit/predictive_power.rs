@@ -31,7 +31,8 @@ impl HeldOutPredictions {
         let means: Vec<f64> = (0..d)
             .map(|j| {
                 let own = (0..self.rows.len()).filter(|&i| observed(i, j));
-                let (n, sum) = own.fold((0.0, 0.0), |(n, sum), i| (n + 1.0, sum + f64::from(self.y[i * d + j])));
+                let (n, sum) =
+                    own.fold((0.0, 0.0), |(n, sum), i| (n + 1.0, sum + f64::from(self.y[i * d + j])));
                 sum / f64::max(n, 1.0)
             })
             .collect();

@@ -97,7 +97,7 @@ fn doubly_robust_intervals_reach_their_coverage() {
     for method in [PlainMethod::Regression, PlainMethod::DoublyRobust] {
         let count = covered(method, &|seed| confounded(300, seed), 0.0, 1.0, 2.0);
         assert!((48..=60).contains(&count), "{method:?} {count} of {worlds}, level 0.9");
-        let count = covered(method, &|seed| doses(300, seed), -0.5, 1.0, 0.75);
+        let count = covered(method, &|seed| doses(500, seed), -0.25, 0.75, 0.5);
         assert!((46..=60).contains(&count), "{method:?}, continuous: {count} of {worlds}, level 0.9");
     }
 }
@@ -108,10 +108,11 @@ fn repeats_of_a_subject_do_not_make_an_estimate_surer() {
     let rows: Vec<usize> = (0..800).map(|i| i % 200).collect();
     let copies = once.pick(&rows).unwrap();
     let grouped = copies.clone().with_groups(rows.iter().map(|&row| row as u32).collect()).unwrap();
+    let means = |data: &Dataset| find(&estimates(data, 0.0, 1.0), PlainMethod::DifferenceOfMeans).unwrap();
+    assert!(means(&copies).standard_error < 0.6 * means(&once).standard_error, "copies without subjects");
     for method in [PlainMethod::DifferenceOfMeans, PlainMethod::DoublyRobust] {
         let error = |data: &Dataset| find(&estimates(data, 0.0, 1.0), method).unwrap().standard_error;
-        let [alone, naive, clustered] = [&once, &copies, &grouped].map(error);
-        assert!(naive < 0.65 * alone, "{method:?} {naive} {alone}");
+        let [alone, clustered] = [&once, &grouped].map(error);
         assert!((0.8..1.25).contains(&(clustered / alone)), "{method:?} {clustered} {alone}");
     }
 }

@@ -10,6 +10,9 @@ const TOLERANCE: f64 = 1e-8;
 /// The ridge penalty per unit, on standardised covariates.
 const PENALTY: f64 = 1e-3;
 
+/// The deviation of a treatment, relative to its size, below which it follows from x.
+const MIN_DEVIATION: f64 = 1e-6;
+
 /// A linear function of covariates with its constant, the last coefficient.
 #[derive(Clone, Debug)]
 struct LinearFunction(Vec<f64>);
@@ -102,7 +105,8 @@ impl TreatmentDensity {
         let squares: f64 = rows.iter().map(|&i| (t[i] - mean.value(&x[i])).powi(2)).sum();
         let freedom = (rows.len() as f64 - columns as f64 - 1.0).max(1.0);
         let deviation = (squares / freedom).sqrt();
-        (deviation > 0.0).then_some(Self { mean, deviation })
+        let size = rows.iter().map(|&i| t[i].abs()).fold(0.0, f64::max);
+        (deviation > MIN_DEVIATION * size).then_some(Self { mean, deviation })
     }
 
     /// The density at `t`, relative to that at the mean.
