@@ -31,6 +31,9 @@ pub(crate) struct TableArgs {
     /// The id of the unit
     #[arg(long, value_name = "COL")]
     id: Option<String>,
+    /// The subject of the unit: units of one subject share a class and inform each other
+    #[arg(long, value_name = "COL")]
+    group: Option<String>,
     /// Long table (one row per sample): the time of the sample
     #[arg(long, value_name = "COL")]
     time: Option<String>,
@@ -90,6 +93,7 @@ impl TableArgs {
             Err(_) => TreatedAt::Column(text.clone()),
         };
         spec.id = self.id.clone().or(spec.id);
+        spec.group = self.group.clone().or(spec.group);
         spec.time = self.time.clone().or(spec.time);
         spec.treated_at = self.treated_at.as_ref().map(parse_time).or(spec.treated_at);
         spec.step = self.step.or(spec.step);
@@ -111,6 +115,7 @@ pub(crate) fn table_flags(spec: &TableSpec) -> Vec<String> {
     };
     let flags = [
         ("id", spec.id.clone().unwrap_or_default()),
+        ("group", spec.group.clone().unwrap_or_default()),
         ("time", spec.time.clone().unwrap_or_default()),
         ("series", spec.series.join(",")),
         ("x", spec.x.join(",")),

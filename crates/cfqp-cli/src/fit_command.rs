@@ -74,6 +74,7 @@ fn choice_name(choice: &impl serde::Serialize) -> String {
 pub(crate) fn table_spec(layout: &Layout) -> TableSpec {
     let mut spec = TableSpec {
         id: layout.id.clone(),
+        group: layout.group.clone(),
         t: layout.t.clone(),
         missing: layout.missing.clone(),
         delimiter: layout.delimiter,
@@ -206,6 +207,7 @@ mod tests {
             t: strings(&["dose mg"]),
             y: strings(&["outcome"]),
             id: Some("-id".to_owned()),
+            group: Some("it's a subject".to_owned()),
             categorical: strings(&["ward"]),
             missing: strings(&["-9", "n.d."]),
             x_shape: vec![1, 2, 3],

@@ -102,8 +102,10 @@ impl Loaded {
 
     /// Checks that the data can be fitted, and prints their counts to stderr.
     pub(crate) fn check(&self, input: &Input, output: &OutputArgs) -> Result<()> {
-        if !output.quiet && self.layout.is_some() {
-            eprintln!("{}: {}", input.data.display(), summarise_counts(&self.counts));
+        if !output.quiet {
+            if self.layout.is_some() {
+                eprintln!("{}: {}", input.data.display(), summarise_counts(&self.counts));
+            }
             self.counts.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
         }
         match self.counts.problems.first().filter(|_| self.layout.is_some()) {
@@ -147,8 +149,10 @@ fn summarise_counts(counts: &TableSummary) -> String {
         format!("{} from {} to {}", t.name, format_number(t.min.into()), format_number(t.max.into()))
     };
     let treatments: Vec<String> = counts.treatments.iter().map(treatment).collect();
+    let subjects =
+        counts.subjects.map_or(String::new(), |subjects| format!(" of {}", pluralise(subjects, "subject")));
     format!(
-        "{}, {} kept, {} dropped; x {:?}, y {:?}, {}",
+        "{}, {}{subjects} kept, {} dropped; x {:?}, y {:?}, {}",
         pluralise(counts.rows, "row"),
         pluralise(counts.units, "unit"),
         format_count(counts.dropped_units()),

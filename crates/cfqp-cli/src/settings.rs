@@ -44,6 +44,7 @@ const TABLE_FLAGS: &[(&str, &str)] = &[
     ("before", "--before"),
     ("categorical", "--categorical"),
     ("delimiter", "--delimiter"),
+    ("group", "--group"),
     ("id", "--id"),
     ("missing", "--missing"),
     ("series", "--series"),

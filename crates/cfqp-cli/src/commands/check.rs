@@ -53,8 +53,10 @@ pub(super) fn run(args: &CheckArgs) -> Result<Output> {
 
 fn text(input: &Input, counts: &TableSummary) -> String {
     let (rows, units) = (pluralise(counts.rows, "row"), pluralise(counts.units, "unit"));
+    let subjects =
+        counts.subjects.map_or(String::new(), |subjects| format!(" of {}", pluralise(subjects, "subject")));
     let mut text = format!(
-        "{}: {rows} read, {units} kept, {} dropped\n",
+        "{}: {rows} read, {units}{subjects} kept, {} dropped\n",
         input.data.display(),
         format_count(counts.dropped_units())
     );

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use cfqp::Model;
 use cfqp::ask::{Grade, Verdict};
+use cfqp::data::Warning;
 
 use super::ask::SourceArgs;
 use crate::args::OutputArgs;
@@ -50,6 +51,8 @@ struct Report<'a> {
     units: usize,
     ok: bool,
     verdicts: &'a [Verdict],
+    /// What makes the data unsuitable, however well the assumptions hold.
+    warnings: Vec<Warning>,
 }
 
 pub(super) fn run(args: &DiagnoseArgs, output: &OutputArgs) -> Result<Output> {
@@ -60,7 +63,8 @@ pub(super) fn run(args: &DiagnoseArgs, output: &OutputArgs) -> Result<Output> {
     let verdicts = fitted.verdicts(&data, args.level)?;
     let worst = verdicts.iter().map(|verdict| verdict.grade).max().unwrap_or(Grade::Ok);
     let ok = worst != Grade::Failed;
-    let report = Report { model, file, units: data.len(), ok, verdicts: &verdicts };
+    let warnings = Warning::find(&data, fitted.layout());
+    let report = Report { model, file, units: data.len(), ok, verdicts: &verdicts, warnings };
     Ok(Output::new(text(&report, worst), &report)?.with_failure(!ok))
 }
 
@@ -71,7 +75,11 @@ fn text(report: &Report<'_>, worst: Grade) -> String {
         let (name, sentence) = (verdict.assumption.name(), &verdict.sentence);
         text += &format!("  {:<10}  {name:<wide$}  {sentence}\n", verdict.grade.name());
     }
+    report.warnings.iter().for_each(|warning| text += &format!("warning: {warning}\n"));
     text + match worst {
+        Grade::NotTested | Grade::Ok if !report.warnings.is_empty() => {
+            "no assumption is in doubt; mind the warnings\n"
+        }
         Grade::NotTested | Grade::Ok => "no problems found\n",
         Grade::Doubtful => {
             "some assumptions are doubtful: check them before you rely on the answers; flags mark the units concerned\n"

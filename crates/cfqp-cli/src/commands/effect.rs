@@ -27,7 +27,8 @@ Examples:
 FILE has the columns that the model was fitted to. The output has one row per unit (and time): id, t, \
 from, to, effect_Y, lower_Y, upper_Y for every outcome Y, class, posterior_K, flag.
 The interval of an average treats the model's error as shared by all units, so that it does not average \
-out, and adds the variance between units divided by their number. Series are averaged over time.
+out, and adds the variance between units divided by their number. Series are averaged over time. The first \
+average is over the units on support: similar units received both treatments.
 The average is printed beside plain estimates of the same contrast from the same units (at most 5,000): the \
 difference of means of units that received these treatments, a regression on covariates and treatment, \
 and a doubly robust estimate, all cross-fitted, with standard errors (clustered by subject). If the \
@@ -122,8 +123,9 @@ fn text(report: &Report<'_>) -> String {
     );
     let mut rows = vec![["outcome", "group", "units", "effect", "lower", "upper"].map(String::from).to_vec()];
     for average in report.averages {
-        // the group without flags is shown only if it is not the same as all units
-        if average.group == EffectGroup::Ok && average.units == report.counts.units {
+        // groups that are the same as all units are not shown
+        let may_be_all = matches!(average.group, EffectGroup::Supported | EffectGroup::Ok);
+        if may_be_all && average.units == report.counts.units {
             continue;
         }
         rows.push(vec![
@@ -136,6 +138,9 @@ fn text(report: &Report<'_>) -> String {
         ]);
     }
     text += &align_rows(&rows);
+    if report.averages.iter().all(|average| average.group != EffectGroup::Supported) {
+        text += "no unit is on support: similar units did not receive these treatments\n";
+    }
     text += &plain_table(report.plain);
     text += &report.counts.text();
     text + &report.out.map_or(String::new(), |out| format!("wrote {}\n", shell_quote(out)))

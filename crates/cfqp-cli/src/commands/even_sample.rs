@@ -13,7 +13,7 @@ pub(super) struct EvenSample {
 }
 
 impl EvenSample {
-    /// A sample of at most `max` units.
+    /// A sample of about `max` units at most.
     pub(super) fn new(max: usize) -> Self {
         Self { parts: Vec::new(), units: 0, step: 1, max }
     }
@@ -21,16 +21,20 @@ impl EvenSample {
     /// Adds the next units of the stream.
     pub(super) fn add(&mut self, part: &UnitBatch) -> Result<()> {
         let is_sampled = |i: &usize| (self.units + i).is_multiple_of(self.step);
-        let rows: Vec<usize> = (0..part.data.len()).filter(is_sampled).collect();
+        let rows: Vec<usize> = match part.data.groups() {
+            // a file with subjects is one part
+            Some(_) => part.data.even_sample(self.step),
+            None => (0..part.data.len()).filter(is_sampled).collect(),
+        };
         self.units += part.data.len();
         if !rows.is_empty() {
             self.parts.push(part.pick(&rows)?);
         }
-        while self.parts.iter().map(|part| part.data.len()).sum::<usize>() > self.max {
+        if self.parts.iter().map(|part| part.data.len()).sum::<usize>() > self.max {
             let all = UnitBatch::concat(std::mem::take(&mut self.parts))?;
-            let even: Vec<usize> = (0..all.data.len()).step_by(2).collect();
-            self.parts.push(all.pick(&even)?);
-            self.step *= 2;
+            let factor = all.data.groups().map_or(2, |_| all.data.len().div_ceil(self.max));
+            self.parts.push(all.pick(&all.data.even_sample(factor))?);
+            self.step *= factor;
         }
         Ok(())
     }

@@ -111,7 +111,7 @@ impl ArrayQuery<'_> {
     /// Writes the answers under `treatment`, or under the treatments that the file has.
     fn write_answers(&self, treatment: &[f32], from: Option<&str>) -> Result<AnswerCounts> {
         let mut stream = self.model.read_units(self.file, from)?;
-        let StreamBatch { units, treatments } = read_all(&mut stream, self.file)?;
+        let StreamBatch { units, treatments, .. } = read_all(&mut stream, self.file)?;
         let data = &units.data;
         let to = match treatments {
             Some(treatments) => treatments,

@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::Args;
 use serde::Serialize;
 
-use cfqp::ask::Grade;
+use cfqp::ask::{Grade, StreamBatch};
 use cfqp::data::table::{DroppedUnits, UnitBatch};
 use cfqp::report::{Report, ReportSpec};
 use cfqp::{AskOptions, Model};
@@ -71,7 +71,7 @@ struct Written<'a> {
 /// An even sample of the units of a file, and those asked for.
 struct Sampled {
     sample: UnitBatch,
-    chosen: Option<UnitBatch>,
+    chosen: Option<StreamBatch>,
     units: usize,
     rows: usize,
     dropped: Vec<DroppedUnits>,
@@ -163,14 +163,15 @@ fn sample_units(args: &ReportArgs, fitted: &Model, output: &OutputArgs) -> Resul
 }
 
 /// The units with these ids, in that order; all of them must exist.
-fn read_chosen(fitted: &Model, file: &Path, ids: &[String]) -> Result<Option<UnitBatch>> {
+fn read_chosen(fitted: &Model, file: &Path, ids: &[String]) -> Result<Option<StreamBatch>> {
     if ids.is_empty() {
         return Ok(None);
     }
-    let found = read_all(&mut fitted.read_units(file, None)?.only(ids), file)?.units;
-    let position = |id: &String| (0..found.ids.len()).find(|&i| found.ids.text(i) == id.trim());
-    let rows: Vec<usize> = ids.iter().filter_map(position).collect();
-    Ok(Some(found.pick(&rows)?))
+    let found = read_all(&mut fitted.read_units(file, None)?.only(ids), file)?;
+    let known = &found.units.ids;
+    let position = |id: &String| (0..known.len()).find(|&i| known.text(i) == id.trim());
+    let asked = ids.iter().filter_map(position).collect();
+    Ok(Some(StreamBatch { asked: Some(asked), ..found }))
 }
 
 /// The command that makes the same page again.

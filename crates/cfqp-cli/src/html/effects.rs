@@ -40,11 +40,19 @@ impl Page<'_> {
     }
 
     fn all_average_effects(&self) -> Markup {
-        let averages =
-            self.report.effects.averages.iter().filter(|average| average.group == EffectGroup::All);
-        let rows: Vec<Vec<String>> = averages.map(|average| effect_row(&average.outcome, average)).collect();
+        let outcomes = &self.report.question.outcomes;
+        let is_overall =
+            |average: &&AverageEffect| matches!(average.group, EffectGroup::Supported | EffectGroup::All);
+        let mut rows = Vec::new();
+        for average in outcomes.iter().flat_map(|outcome| self.averages_to_show(outcome)).filter(is_overall) {
+            let name = match average.group {
+                EffectGroup::Supported => format!("{}, on support", average.outcome),
+                _ => average.outcome.clone(),
+            };
+            rows.push(effect_row(&name, average));
+        }
         let numbers = table(&["outcome", "units", "effect", "lower", "upper"], &rows);
-        details(&format!("Average effects on all {} outcomes", rows.len()), &numbers)
+        details(&format!("Average effects on all {} outcomes", outcomes.len()), &numbers)
     }
 
     /// How many of the answers have warnings.
@@ -110,7 +118,7 @@ impl Page<'_> {
         for (i, average) in averages.iter().enumerate() {
             let class = match average.group {
                 EffectGroup::Class(k) => class_colour(k),
-                EffectGroup::All | EffectGroup::Ok => "ink".to_owned(),
+                EffectGroup::Supported | EffectGroup::All | EffectGroup::Ok => "ink".to_owned(),
             };
             let y = i as f64;
             chart.line(&class, [(average.lower, y), (average.upper, y)].into_iter());
@@ -131,7 +139,7 @@ impl Page<'_> {
         let (units, classes) = (self.report.data.units, self.report.classes.len());
         let is_shown = |average: &&AverageEffect| match average.group {
             EffectGroup::All => true,
-            EffectGroup::Ok => average.units < units,
+            EffectGroup::Supported | EffectGroup::Ok => average.units < units,
             EffectGroup::Class(_) => classes > 1,
         };
         let averages = self.report.effects.averages.iter();
@@ -141,6 +149,7 @@ impl Page<'_> {
 
 fn group_name(group: EffectGroup) -> String {
     match group {
+        EffectGroup::Supported => "on support".to_owned(),
         EffectGroup::All => "all units".to_owned(),
         EffectGroup::Ok => "without warnings".to_owned(),
         EffectGroup::Class(k) => format!("class {k}"),

@@ -51,29 +51,34 @@ impl Page<'_> {
         html! { div.short { h3 { "Summary" } ul { @for line in lines { li { (line) } } } } }
     }
 
-    /// The average effect on an outcome in a sentence.
+    /// The average effect on an outcome in a sentence: over the units on support, or over all if there are none.
     pub(super) fn effect_sentence(&self, outcome: &str) -> String {
         let (question, effects) = (&self.report.question, &self.report.effects);
-        let is_average = |a: &&cfqp::ask::AverageEffect| a.outcome == outcome && a.group == EffectGroup::All;
-        let Some(all) = effects.averages.iter().find(is_average) else {
+        // the average over units on support comes first, if there are any
+        let Some(average) = effects.averages.iter().find(|average| average.outcome == outcome) else {
             return String::new();
+        };
+        let units = match average.group {
+            EffectGroup::Supported if average.units == self.report.data.units => String::new(),
+            EffectGroup::Supported => format!(" over the {} on support", pluralise(average.units, "unit")),
+            _ => " over all units, none of them on support,".to_owned(),
         };
         if question.from == question.to {
             return "The report compares two equal treatments.".to_owned();
         }
         let (verb, size, remark) = match () {
-            () if all.lower > 0.0 => ("raise", all.effect.abs(), ""),
-            () if all.upper < 0.0 => ("lower", all.effect.abs(), ""),
-            () => ("change", all.effect, ", so the direction is uncertain"),
+            () if average.lower > 0.0 => ("raise", average.effect.abs(), ""),
+            () if average.upper < 0.0 => ("lower", average.effect.abs(), ""),
+            () => ("change", average.effect, ", so the direction is uncertain"),
         };
         format!(
-            "Going from {} to {} would {verb} {outcome} by {} on average ({}% interval: {} to {}{remark}).",
+            "Going from {} to {} would {verb} {outcome} by {} on average{units} ({}% interval: {} to {}{remark}).",
             treatment_text(&question.treatments, &question.from),
             treatment_text(&question.treatments, &question.to),
             number(size),
             format_number(100.0 * question.ask.level),
-            number(all.lower),
-            number(all.upper),
+            number(average.lower),
+            number(average.upper),
         )
     }
 

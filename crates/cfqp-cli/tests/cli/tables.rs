@@ -170,7 +170,8 @@ fn units_keep_their_ids_in_every_format() {
     assert_eq!(read_array(&folder.join("a.npz"), "answer").unwrap().unwrap().len(), 300);
 
     let effect = json(folder, "effect model.cfqp more.csv --from 0.2 --to 0.8 --out e.parquet");
-    let all = &effect["averages"][0];
+    assert_eq!(effect["averages"][0]["group"], "supported");
+    let all = &effect["averages"][1];
     assert_eq!((&all["group"], &all["units"]), (&"all".into(), &300.into()));
     let number = |field: &str| all[field].as_f64().unwrap();
     assert!(number("lower") < number("effect") && number("effect") < number("upper"));

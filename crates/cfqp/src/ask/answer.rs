@@ -32,6 +32,21 @@ pub struct Answers {
     pub diagnoses: Vec<Diagnosis>,
 }
 
+impl Answers {
+    /// The answers for the units at `positions`.
+    pub(crate) fn pick(&self, positions: &[usize]) -> Self {
+        let classes = self.posterior.len() / self.diagnoses.len().max(1);
+        let posterior = |&i: &usize| &self.posterior[i * classes..][..classes];
+        Self {
+            point: self.point.pick(positions),
+            lower: self.lower.pick(positions),
+            upper: self.upper.pick(positions),
+            posterior: positions.iter().flat_map(posterior).copied().collect(),
+            diagnoses: positions.iter().map(|&i| self.diagnoses[i]).collect(),
+        }
+    }
+}
+
 /// How far the answer for one unit can be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Diagnosis {

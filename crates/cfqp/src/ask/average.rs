@@ -35,9 +35,11 @@ pub struct AverageEffect {
     pub upper: f64,
 }
 
-/// A group of units over which effects are averaged; written as `all`, `ok` or `class 0`.
+/// A group of units over which effects are averaged; written as `supported`, `all`, `ok` or `class 0`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EffectGroup {
+    /// Units for which both treatments are on support.
+    Supported,
     /// All units.
     All,
     /// Units whose answers have no flag.
@@ -49,6 +51,7 @@ pub enum EffectGroup {
 impl std::fmt::Display for EffectGroup {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
+            Self::Supported => f.write_str("supported"),
             Self::All => f.write_str("all"),
             Self::Ok => f.write_str("ok"),
             Self::Class(class) => write!(f, "class {class}"),
@@ -76,8 +79,10 @@ impl Serialize for EffectGroup {
 ///
 /// let mut averages = Averages::new(&model, 0.9);
 /// averages.add(&model.ask(&data).effect(0.3, 0.7).level(0.9).answers()?);
-/// let average = &averages.finish()[0];
-/// assert_eq!((&average.outcome[..], average.group, average.units), ("y0", EffectGroup::All, 200));
+/// let averages = averages.finish();
+/// assert_eq!((averages[0].group, averages[1].group), (EffectGroup::Supported, EffectGroup::All));
+/// let average = &averages[1];
+/// assert_eq!((&average.outcome[..], average.units), ("y0", 200));
 /// assert!(average.lower < average.effect && average.effect < average.upper);
 /// # Ok(())
 /// # }
@@ -108,7 +113,7 @@ impl Averages {
     pub fn new(model: &Model, level: f64) -> Self {
         let tabulation = Tabulation::new(model);
         let outcomes: Vec<_> = tabulation.outcomes().map(|(name, range)| (name.to_owned(), range)).collect();
-        let groups = 2 + model.classes();
+        let groups = 3 + model.classes();
         let sums = vec![vec![EffectSums::default(); outcomes.len()]; groups];
         Self { outcomes, sums, z: normal_half_width(level) }
     }
@@ -125,7 +130,8 @@ impl Averages {
                     elements.iter().map(|v| f64::from(*v)).sum::<f64>() / elements.len() as f64
                 };
                 let (effect, low, high) = (mean(&effects.point), mean(&effects.lower), mean(&effects.upper));
-                let groups = [Some(0), diagnosis.ok().then_some(1), Some(2 + diagnosis.class)];
+                let supported = (!diagnosis.off_support).then_some(0);
+                let groups = [supported, Some(1), diagnosis.ok().then_some(2), Some(3 + diagnosis.class)];
                 for group in groups.into_iter().flatten() {
                     let sums = &mut self.sums[group][o];
                     sums.n += 1.0;
@@ -138,15 +144,17 @@ impl Averages {
         }
     }
 
-    /// The averages for every outcome and every group that has units.
+    /// The averages for every outcome and every group that has units: first over those on support, then over all units,
+    /// those without a flag, and each class.
     pub fn finish(&self) -> Vec<AverageEffect> {
         let mut averages = Vec::new();
         for (o, (name, _)) in self.outcomes.iter().enumerate() {
             for (g, sums) in self.sums.iter().enumerate().filter(|(_, sums)| sums[o].n > 0.0) {
                 let group = match g {
-                    0 => EffectGroup::All,
-                    1 => EffectGroup::Ok,
-                    g => EffectGroup::Class(g - 2),
+                    0 => EffectGroup::Supported,
+                    1 => EffectGroup::All,
+                    2 => EffectGroup::Ok,
+                    g => EffectGroup::Class(g - 3),
                 };
                 averages.push(sums[o].average(name, group, self.z));
             }

@@ -1,6 +1,7 @@
 //! Questions about all units of a file, answered in batches and written to another file.
 
-use std::borrow::Cow;
+use std::collections::HashMap;
+use std::ops::Range;
 use std::path::Path;
 
 use super::answer::Answers;
@@ -9,8 +10,8 @@ use super::options::{AskOptions, option_setters};
 use super::question::Treatments;
 use super::stream::{StreamBatch, UnitStream};
 use super::tabulate::{AskedTreatments, Tabulation};
-use crate::data::Units;
 use crate::data::table::{OutputBatch, ReadSummary, UnitBatch, write_table};
+use crate::data::{Dataset, Units};
 use crate::model::Model;
 use crate::runtime::Monitor;
 use crate::{Error, Result};
@@ -173,50 +174,142 @@ impl<'a> FileQuestion<'a> {
     }
 
     fn answer(&mut self, batch: StreamBatch, tabulation: &Tabulation) -> Result<OutputBatch> {
-        let (model, options) = (self.ask.model, self.options);
-        let StreamBatch { units, treatments } = batch;
-        let (answers, output) = match &self.asking {
-            Asking::Outcome(_) | Asking::OutcomeFrom(_) => {
-                let to = match &self.asking {
-                    Asking::Outcome(to) => to.units()?,
-                    _ => Cow::Owned(treatments.expect("the stream reads the treatments asked for")),
-                };
-                let answers = model.outcomes(&units.data, &to, options)?;
-                let output = tabulation.output(&units, &AskedTreatments::Outcome(&to), &answers);
-                (answers, output)
-            }
-            Asking::Effect { from, to } => {
-                let (from, to) = (from.units()?, to.units()?);
-                let answers = model.effects(&units.data, &from, &to, options)?;
-                let output =
-                    tabulation.output(&units, &AskedTreatments::Effect { from: &from, to: &to }, &answers);
-                (answers, output)
-            }
-            Asking::Curve(grid) => {
-                let repeated = GridUnits::new(&units, grid)?;
-                let answers = model.outcomes(&repeated.units.data, &repeated.treatments, options)?;
-                let asked = AskedTreatments::Outcome(&repeated.treatments);
-                let output = tabulation.output(&repeated.units, &asked, &answers);
-                (answers, output)
+        let asked = batch.asked.clone();
+        let (answered, repeats) = self.answer_all(batch)?;
+        let answered = match asked {
+            None => answered,
+            Some(positions) => {
+                let rows: Vec<usize> =
+                    positions.iter().flat_map(|&i| i * repeats..(i + 1) * repeats).collect();
+                answered.pick(&rows)?
             }
         };
-        (self.inspect)(&units, &answers);
+        let Answered { units, from, to, answers } = &answered;
+        let treatments = match from {
+            Some(from) => AskedTreatments::Effect { from, to },
+            None => AskedTreatments::Outcome(to),
+        };
+        let output = tabulation.output(units, &treatments, answers);
+        if repeats > 1 {
+            let first: Vec<usize> = (0..units.data.len()).step_by(repeats).collect();
+            (self.inspect)(&units.pick(&first)?, answers);
+        } else {
+            (self.inspect)(units, answers);
+        }
         Ok(output)
+    }
+
+    /// The answers for all units of a batch, and how often every unit is repeated in them.
+    fn answer_all(&self, batch: StreamBatch) -> Result<(Answered, usize)> {
+        let (model, options) = (self.ask.model, self.options);
+        let StreamBatch { units, treatments, .. } = batch;
+        Ok(match &self.asking {
+            Asking::Outcome(_) | Asking::OutcomeFrom(_) => {
+                let to = match &self.asking {
+                    Asking::Outcome(to) => to.units()?.into_owned(),
+                    _ => treatments.expect("the stream reads the treatments asked for"),
+                };
+                let answers = model.outcomes(&units.data, &to, options)?;
+                (Answered { units, from: None, to, answers }, 1)
+            }
+            Asking::Effect { from, to } => {
+                let (from, to) = (from.units()?.into_owned(), to.units()?.into_owned());
+                let answers = model.effects(&units.data, &from, &to, options)?;
+                (Answered { units, from: Some(from), to, answers }, 1)
+            }
+            Asking::Curve(grid) => {
+                let GridUnits { units, treatments } = GridUnits::new(&units, grid)?;
+                let answers = model.outcomes(&units.data, &treatments, options)?;
+                (Answered { units, from: None, to: treatments, answers }, grid.len())
+            }
+        })
     }
 }
 
-/// The batches of `stream`, cut into batches of at most `size` units if `cut`.
+/// Units, the treatments they were asked about (one per unit, or one for all) and their answers.
+struct Answered {
+    units: UnitBatch,
+    from: Option<Units>,
+    to: Units,
+    answers: Answers,
+}
+
+impl Answered {
+    /// Those of the units at `rows`.
+    fn pick(&self, rows: &[usize]) -> Result<Self> {
+        let treatments = |all: &Units| if all.len() == 1 { all.clone() } else { all.pick(rows) };
+        Ok(Self {
+            units: self.units.pick(rows)?,
+            from: self.from.as_ref().map(treatments),
+            to: treatments(&self.to),
+            answers: self.answers.pick(rows),
+        })
+    }
+}
+
+/// The batches of `stream`, cut into batches of about `size` units if `cut` or if units share subjects. Units of one
+/// subject stay together.
 fn smaller_batches(
     stream: &mut UnitStream,
     size: usize,
     cut: bool,
 ) -> impl Iterator<Item = Result<StreamBatch>> + '_ {
     stream.flat_map(move |batch| match batch {
-        Ok(batch) if cut => {
-            let rows: Vec<usize> = (0..batch.units.data.len()).collect();
-            let part = |rows: &[usize]| Ok(StreamBatch { units: batch.units.pick(rows)?, treatments: None });
-            rows.chunks(size).map(part).collect()
+        Ok(batch) if cut || batch.units.data.groups().is_some() => {
+            let parts = subject_ranges(&batch.units.data, size).into_iter();
+            parts.map(|rows| part(&batch, rows)).filter_map(Result::transpose).collect()
         }
         batch => vec![batch],
     })
+}
+
+/// The units of `batch` in `rows`; `None` if none of them is asked about.
+fn part(batch: &StreamBatch, rows: Range<usize>) -> Result<Option<StreamBatch>> {
+    let asked: Option<Vec<usize>> = batch.asked.as_ref().map(|asked| {
+        asked
+            .iter()
+            .filter(|position| rows.contains(position))
+            .map(|position| position - rows.start)
+            .collect()
+    });
+    if asked.as_ref().is_some_and(Vec::is_empty) {
+        return Ok(None);
+    }
+    let rows: Vec<usize> = rows.collect();
+    let treatments = batch.treatments.as_ref().map(|treatments| treatments.pick(&rows));
+    Ok(Some(StreamBatch { units: batch.units.pick(&rows)?, treatments, asked }))
+}
+
+/// All rows of `data` in ranges of at least `size` (the last may be shorter) that no subject crosses: of exactly `size`
+/// without subjects.
+fn subject_ranges(data: &Dataset, size: usize) -> Vec<Range<usize>> {
+    let groups = data.groups().unwrap_or_default();
+    let last: HashMap<u32, usize> = groups.iter().enumerate().map(|(row, &group)| (group, row)).collect();
+    let (mut ranges, mut start, mut open_until) = (Vec::new(), 0, 0);
+    for row in 0..data.len() {
+        open_until = groups.get(row).map_or(row, |group| last[group].max(open_until));
+        let is_end = row + 1 - start >= size && row >= open_until;
+        if is_end || row + 1 == data.len() {
+            ranges.push(start..row + 1);
+            start = row + 1;
+        }
+    }
+    ranges
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_subject_crosses_two_parts() {
+        let units = || Units::new("a", vec![1], vec![0.0; 7]).unwrap();
+        let data = Dataset::new(units(), units(), units()).unwrap();
+        assert_eq!(subject_ranges(&data, 3), [0..3, 3..6, 6..7]);
+        let adjacent = data.clone().with_groups(vec![0, 0, 1, 1, 1, 2, 3]).unwrap();
+        assert_eq!(subject_ranges(&adjacent, 1), [0..2, 2..5, 5..6, 6..7]);
+        assert_eq!(subject_ranges(&adjacent, 3), [0..5, 5..7]);
+        let scattered = data.with_groups(vec![0, 1, 0, 2, 3, 2, 1]).unwrap();
+        assert_eq!(subject_ranges(&scattered, 1), [0..7]);
+    }
 }

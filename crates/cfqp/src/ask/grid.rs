@@ -17,8 +17,17 @@ impl GridUnits {
         let (n, points) = (batch.data.len(), grid.len());
         let rows: Vec<usize> = (0..n).flat_map(|i| std::iter::repeat_n(i, points)).collect();
         let treatments = Units::new("grid", grid.shape().to_vec(), grid.values().repeat(n))?;
-        Ok(Self { units: batch.pick(&rows)?, treatments })
+        let units = batch.pick(&rows)?;
+        Ok(Self { units: separate_points(units, points)?, treatments })
     }
+}
+
+/// Gives every point of the grid its own copy of every subject: the copies of a unit are not several measurements of it.
+fn separate_points(batch: UnitBatch, points: usize) -> Result<UnitBatch> {
+    let Some(groups) = batch.data.groups() else { return Ok(batch) };
+    let separate = |(row, group): (usize, &u32)| group * points as u32 + (row % points) as u32;
+    let groups = groups.iter().enumerate().map(separate).collect();
+    Ok(UnitBatch { data: batch.data.with_groups(groups)?, ..batch })
 }
 
 #[cfg(test)]
@@ -30,13 +39,24 @@ mod tests {
     use crate::sim::Oscillator;
 
     #[test]
+    fn copies_of_a_unit_are_not_several_units_of_its_subject() {
+        let units = || Units::new("a", vec![1], vec![1.0, 2.0, 3.0]).unwrap();
+        let data =
+            crate::Dataset::new(units(), units(), units()).unwrap().with_groups(vec![5, 6, 5]).unwrap();
+        let grid = Units::new("grid", vec![1], vec![0.3, 0.5]).unwrap();
+        let repeated = GridUnits::new(&UnitBatch::from(data), &grid).unwrap();
+        // unit 0 and unit 2, of one subject, are together at each point of the grid
+        assert_eq!(repeated.units.data.groups(), Some(&[0, 1, 2, 3, 0, 1][..]));
+    }
+
+    #[test]
     fn units_repeated_over_a_grid_give_dose_response_curves() {
         let data = Oscillator::default().simulate(200, 1).unwrap().data;
         let config = FitConfig { classes: Classes::Given(2), base: Base::Linear, ..FitConfig::default() };
         let model = Fit::new(config).run(&data).unwrap();
         let few = data.pick(&[4, 9]).unwrap();
         let ids = Ids::Text(vec!["a".into(), "b".into()]);
-        let batch = UnitBatch { data: few.clone(), ids, treated_at: None };
+        let batch = UnitBatch { data: few.clone(), ids, treated_at: None, subjects: None };
         let grid = Units::new("grid", vec![1], vec![0.3, 0.5, 0.7]).unwrap();
         let repeated = GridUnits::new(&batch, &grid).unwrap();
         assert_eq!(repeated.units.ids.text(3), "b");

@@ -88,8 +88,7 @@ impl Model {
         options: AskOptions,
     ) -> Result<Vec<PlainComparison>> {
         let data = data.into().units;
-        let rows: Vec<usize> = (0..data.len()).step_by(data.len().div_ceil(MAX_COMPARED_UNITS)).collect();
-        let data = data.pick(&rows)?;
+        let data = data.pick(&data.even_sample(data.len().div_ceil(MAX_COMPARED_UNITS)))?;
         let tabulation = Tabulation::new(self);
         let outcomes: Vec<_> = tabulation.outcomes().map(|(name, range)| (name.to_owned(), range)).collect();
         let ranges: Vec<_> = outcomes.iter().map(|(_, range)| range.clone()).collect();

@@ -22,6 +22,8 @@ pub struct StreamBatch {
     pub units: UnitBatch,
     /// The new treatments, one per unit.
     pub treatments: Option<Units>,
+    /// The positions of the units asked about, if the others are there only because they share a subject with them.
+    pub asked: Option<Vec<usize>>,
 }
 
 /// The units of a file, in batches. Created by [`Model::read_units`].
@@ -57,7 +59,8 @@ struct ArraySource {
 
 impl Model {
     /// Opens a file with units like those that the model was fitted to: a table with the same columns, or an `.npz` file.
-    /// `new_treatments` names the columns (comma-separated), or the array, that hold a new treatment for each unit.
+    /// `new_treatments` names the columns (comma-separated), or the array, that hold a new treatment for each unit. All
+    /// units of a subject are in one batch: a file with subjects is one batch.
     ///
     /// # Errors
     /// [`Error::File`] if the file has not the columns or arrays of the model.
@@ -70,6 +73,8 @@ impl Model {
             let data = Dataset::read_npz(path)?;
             let read = |name: &str| read_treatments(path, name, data.len());
             let treatments = new_treatments.map(read).transpose()?;
+            // units of one subject may be anywhere, and must be in one batch
+            let batch_size = if data.groups().is_some() { data.len() } else { batch_size };
             UnitSource::Arrays(Box::new(ArraySource { data, treatments, done: 0, batch_size }))
         } else {
             let layout = self.layout_for(path)?;
@@ -115,7 +120,8 @@ fn read_treatments(path: &Path, name: &str, units: usize) -> Result<Units> {
 }
 
 impl UnitStream {
-    /// Restricts the stream to the units with these ids, all of which must exist. Without ids, all units are read.
+    /// Restricts the stream to the units with these ids, all of which must exist, and other units of their subjects.
+    /// Without ids, all units are read.
     #[must_use]
     pub fn only(mut self, ids: &[String]) -> Self {
         if !ids.is_empty() {
@@ -138,9 +144,9 @@ impl UnitStream {
     /// # Errors
     /// As reading batch by batch.
     pub fn read_all(&mut self) -> Result<Option<StreamBatch>> {
-        let batches = self.collect::<Result<Vec<_>>>()?;
-        if batches.is_empty() {
-            return Ok(None);
+        let mut batches = self.collect::<Result<Vec<_>>>()?;
+        if batches.len() <= 1 {
+            return Ok(batches.pop());
         }
         let treatments: Option<Vec<Units>> = batches.iter().map(|batch| batch.treatments.clone()).collect();
         let treatments = treatments.map(|treatments| {
@@ -148,7 +154,8 @@ impl UnitStream {
             Units::new("treatment", treatments[0].shape().to_vec(), values)
         });
         let units = UnitBatch::concat(batches.into_iter().map(|batch| batch.units).collect())?;
-        Ok(Some(StreamBatch { units, treatments: treatments.transpose()? }))
+        // a file with subjects is one batch, so that in several batches all units are asked about
+        Ok(Some(StreamBatch { units, treatments: treatments.transpose()?, asked: None }))
     }
 
     fn read_batch(&mut self) -> Result<Option<StreamBatch>> {
@@ -161,7 +168,7 @@ impl UnitStream {
         }
     }
 
-    /// The wanted units of a batch, if there are any.
+    /// The wanted units of a batch, if there are any, with the other units of their subjects.
     fn filter(&mut self, batch: StreamBatch) -> Result<Option<StreamBatch>> {
         let Some(wanted) = &mut self.wanted else { return Ok(Some(batch)) };
         let ids = &batch.units.ids;
@@ -172,8 +179,15 @@ impl UnitStream {
         for &i in &found {
             wanted.not_found.remove(&ids.text(i));
         }
-        let treatments = batch.treatments.map(|treatments| pick(&treatments, &found)).transpose()?;
-        Ok(Some(StreamBatch { units: batch.units.pick(&found)?, treatments }))
+        let (kept, asked) = match batch.units.data.groups() {
+            None => (found, None),
+            Some(groups) => {
+                let (kept, asked) = with_subjects(groups, &found);
+                (kept, Some(asked))
+            }
+        };
+        let treatments = batch.treatments.map(|treatments| treatments.pick(&kept));
+        Ok(Some(StreamBatch { units: batch.units.pick(&kept)?, treatments, asked }))
     }
 
     /// The error for an id that was not found, if there is one.
@@ -214,21 +228,30 @@ impl ArraySource {
             return Ok(None);
         }
         self.done += rows.len();
-        let treatments = self.treatments.as_ref().map(|treatments| pick(treatments, &rows)).transpose()?;
-        let units = UnitBatch { data: self.data.pick(&rows)?, ids: Ids::Rows(rows), treated_at: None };
-        Ok(Some(StreamBatch { units, treatments }))
+        let treatments = self.treatments.as_ref().map(|treatments| treatments.pick(&rows));
+        let units = UnitBatch {
+            data: self.data.pick(&rows)?,
+            ids: Ids::Rows(rows),
+            treated_at: None,
+            subjects: None,
+        };
+        Ok(Some(StreamBatch { units, treatments, asked: None }))
     }
 }
 
-fn pick(treatments: &Units, rows: &[usize]) -> Result<Units> {
-    let values = rows.iter().flat_map(|&i| treatments.row(i).into_owned()).collect();
-    Units::new("treatment", treatments.shape().to_vec(), values)
+/// All rows of the subjects of the rows `found`, in ascending order, and the positions of `found` among them.
+fn with_subjects(groups: &[u32], found: &[usize]) -> (Vec<usize>, Vec<usize>) {
+    let subjects: HashSet<u32> = found.iter().map(|&row| groups[row]).collect();
+    let found: HashSet<usize> = found.iter().copied().collect();
+    let kept: Vec<usize> = (0..groups.len()).filter(|&row| subjects.contains(&groups[row])).collect();
+    let asked = (0..kept.len()).filter(|&i| found.contains(&kept[i])).collect();
+    (kept, asked)
 }
 
 /// Splits off the last `count` treatments, which are the new ones.
 fn split_treatments(units: UnitBatch, count: usize) -> Result<StreamBatch> {
     if count == 0 {
-        return Ok(StreamBatch { units, treatments: None });
+        return Ok(StreamBatch { units, treatments: None, asked: None });
     }
     let t = units.data.t();
     let given = t.elements() - count;
@@ -238,5 +261,7 @@ fn split_treatments(units: UnitBatch, count: usize) -> Result<StreamBatch> {
     };
     let (factual, treatments) = (side("t", 0..given)?, side("treatment", given..given + count)?);
     let data = Dataset::new(units.data.x().clone(), factual, units.data.y().clone())?;
-    Ok(StreamBatch { units: UnitBatch { data, ..units }, treatments: Some(treatments) })
+    let UnitBatch { ids, treated_at, subjects, .. } = units;
+    let units = UnitBatch::new(data, ids, treated_at, subjects)?;
+    Ok(StreamBatch { units, treatments: Some(treatments), asked: None })
 }

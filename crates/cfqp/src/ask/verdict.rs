@@ -170,8 +170,7 @@ impl Model {
     pub fn verdicts<'a>(&self, data: impl Into<UnitData<'a>>, level: f64) -> Result<Vec<Verdict>> {
         let data = data.into().units;
         let step = data.len().div_ceil(MAX_VERDICT_UNITS);
-        let rows: Vec<usize> = (0..data.len()).step_by(step).collect();
-        let data = data.pick(&rows)?;
+        let data = data.pick(&data.even_sample(step))?;
         let factual = self.outcomes(&data, data.t(), AskOptions { rho: 0.0, level })?;
         let mut verdicts = vec![
             self.separation(&factual),

@@ -95,6 +95,11 @@ impl Dataset {
         &self.y
     }
 
+    /// The number of subjects; `None` if every unit is its own subject.
+    pub fn subjects(&self) -> Option<usize> {
+        self.groups().map(|groups| groups.iter().max().map_or(0, |last| *last as usize + 1))
+    }
+
     /// `rows` by subject, in order of first appearance among `rows`. Without subjects, every row is alone.
     ///
     /// # Panics
@@ -111,6 +116,19 @@ impl Dataset {
             subjects[at].push(row);
         }
         subjects
+    }
+
+    /// The rows of every `step`-th unit; with subjects, all rows of every `step`-th subject.
+    ///
+    /// # Panics
+    /// If `step` is 0.
+    pub fn even_sample(&self, step: usize) -> Vec<usize> {
+        match self.groups() {
+            None => (0..self.len()).step_by(step).collect(),
+            Some(groups) => {
+                (0..self.len()).filter(|&row| (groups[row] as usize).is_multiple_of(step)).collect()
+            }
+        }
     }
 
     /// The number of units.
@@ -296,8 +314,10 @@ mod tests {
         assert_eq!(grouped.groups(), Some(&[0, 1, 0, 2][..]));
         assert_eq!(grouped.pick(&[3, 0, 2]).unwrap().groups(), Some(&[0, 1, 1][..]));
         assert_eq!(grouped.view(vec![3, 0]).groups(), Some(vec![2, 0]));
+        assert_eq!((grouped.subjects(), data(2).subjects()), (Some(3), None));
         assert_eq!(grouped.groups_of(&[3, 2, 1, 0]), [vec![3], vec![2, 0], vec![1]]);
         assert_eq!(data(2).groups_of(&[1, 0]), [[1], [0]]);
+        assert_eq!((grouped.even_sample(2), data(4).even_sample(3)), (vec![0, 2, 3], vec![0, 3]));
         let joined = grouped.join(&grouped).unwrap();
         assert_eq!(joined.groups(), Some(&[0, 1, 0, 2, 3, 4, 3, 5][..]));
         let mixed = Dataset::concat(&[&data(2), &grouped, &data(1)]).unwrap();

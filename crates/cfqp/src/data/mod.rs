@@ -22,8 +22,12 @@ pub use files::{
 pub(crate) use files::{read_container, write_container};
 pub(crate) use named_array::NamedArray;
 pub use scaler::{ChannelScaler, Scaler};
+pub use table::Warning;
 pub use unit_data::UnitData;
 pub use units::Units;
 
 /// The smallest number of units that a fit accepts.
 pub const MIN_UNITS: usize = 20;
+
+/// The smallest number of subjects that a fit accepts, if units share subjects.
+pub const MIN_SUBJECTS: usize = 8;

@@ -104,7 +104,7 @@ impl Units {
     }
 
     /// The units at `rows`, in that order.
-    pub(super) fn pick(&self, rows: &[usize]) -> Self {
+    pub(crate) fn pick(&self, rows: &[usize]) -> Self {
         let mut values = Vec::with_capacity(rows.len() * self.elements());
         rows.iter().for_each(|&row| values.extend_from_slice(&self.row(row)));
         let mask = self

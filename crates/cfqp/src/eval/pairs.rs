@@ -118,6 +118,7 @@ fn pair_layout(path: &Path, units: PairedUnits<'_>) -> Result<Layout> {
     let number = |name: &String| Feature { name: name.clone(), categories: None };
     Ok(Layout {
         id: Some(found(&id)?),
+        group: None,
         form: TableForm::Wide {
             // a wide table has covariates; pairs have none
             x: Block::Features(vec![number(&t[0])]),

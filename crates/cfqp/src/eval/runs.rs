@@ -300,11 +300,12 @@ impl RunCache<'_> {
         let (version, example_treatments) =
             (env!("CARGO_PKG_VERSION"), data.examples.map(|examples| &examples.treatments));
         let settings = config.used_by(method);
-        let fingerprint =
-            fingerprint(&(method, settings, version, data.train_z, &truth.z, example_treatments), &units)?;
+        let groups = (train.groups(), test.groups());
+        let key = (method, settings, version, data.train_z, &truth.z, example_treatments, groups);
+        let fingerprint = fingerprint(&key, &units)?;
         let fingerprint = match data.pairs {
             None => fingerprint,
-            Some(rows) => self::fingerprint(&(fingerprint, rows, train.groups()), &[])?,
+            Some(rows) => self::fingerprint(&(fingerprint, rows), &[])?,
         };
         Ok(Some(folder.join(format!("{}-{}-{fingerprint}.json", method.name(), config.fit.seed))))
     }

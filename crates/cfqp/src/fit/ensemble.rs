@@ -7,6 +7,7 @@
 
 use crate::Result;
 use crate::config::Sharing;
+use crate::data::Dataset;
 use crate::math::{argmin, mean, paired_difference};
 use crate::model::{Components, TrainingLength};
 use crate::models::{BaseConfig, ClassInput};
@@ -65,10 +66,12 @@ pub(super) fn fold_count(members: usize) -> usize {
     members.max(6)
 }
 
-/// `rows` dealt into `count` folds.
-pub(super) fn folds(rows: &[usize], count: usize) -> Vec<Vec<usize>> {
+/// `rows` dealt into `count` folds, subject by subject; fewer folds if there are fewer subjects.
+pub(super) fn folds(data: &Dataset, rows: &[usize], count: usize) -> Vec<Vec<usize>> {
+    let subjects = data.groups_of(rows);
+    let count = count.min(subjects.len()).max(1);
     let mut folds = vec![Vec::new(); count];
-    rows.iter().enumerate().for_each(|(i, &row)| folds[i % count].push(row));
+    subjects.into_iter().enumerate().for_each(|(i, rows)| folds[i % count].extend(rows));
     folds
 }
 
@@ -306,6 +309,7 @@ fn first_within_one_error(candidates: &[&[f64]]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::Units;
 
     #[test]
     fn the_first_candidate_wins_unless_another_is_clearly_better() {
@@ -317,7 +321,12 @@ mod tests {
 
     #[test]
     fn folds_hold_every_row_once() {
-        assert_eq!(folds(&[5, 6, 7, 8, 9], 2), [vec![5, 7, 9], vec![6, 8]]);
+        let units = || Units::new("a", vec![1], vec![0.0; 10]).unwrap();
+        let data = Dataset::new(units(), units(), units()).unwrap();
+        assert_eq!(folds(&data, &[5, 6, 7, 8, 9], 2), [vec![5, 7, 9], vec![6, 8]]);
+        let data = data.with_groups(vec![0, 0, 0, 0, 0, 1, 2, 1, 3, 2]).unwrap();
+        assert_eq!(folds(&data, &[5, 6, 7, 8, 9], 2), [vec![5, 7, 8], vec![6, 9]]);
+        assert_eq!(folds(&data, &[5, 6, 7], 9), [vec![5, 7], vec![6]], "no fold is empty");
         assert_eq!((fold_count(2), fold_count(10)), (6, 10));
     }
 }

@@ -36,7 +36,9 @@ pub(super) fn fit_mixture(
     let batcher = context.batcher();
     let rows = context.split.learning();
     let count = member_count(context, base);
-    let trainer = EnsembleTrainer { context, base, classes, folds: folds(&rows, fold_count(count)) };
+    let folds = folds(context.data, &rows, fold_count(count));
+    let count = count.min(folds.len());
+    let trainer = EnsembleTrainer { context, base, classes, folds };
     let (settings, first) = trainer.choose(sharing, &labels)?;
     let labels = match first {
         Some(first) if !known => {

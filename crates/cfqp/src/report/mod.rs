@@ -16,10 +16,11 @@ pub use data_summary::{DataSummary, OutcomeDistribution, TreatmentDistribution};
 pub use evidence::{Evidence, LevelCoverage};
 pub use histogram::{Histogram, ValueRange};
 pub use responses::{Curve, Curves, Effects, OutcomeCurves, OutcomeEffects};
+use units::SelectedUnits;
 pub use units::{UnitCurve, UnitSummary};
 
 use crate::Result;
-use crate::ask::{AskOptions, Tabulation, Verdict, treatment_quantiles};
+use crate::ask::{AskOptions, StreamBatch, Tabulation, Verdict, treatment_quantiles};
 use crate::config::{Base, FitConfig};
 use crate::data::table::{Layout, UnitBatch};
 use crate::data::{Dataset, Units};
@@ -64,7 +65,7 @@ pub struct ReportSpec {
 /// let config = FitConfig { classes: Classes::Given(3), base: Base::Linear, ..FitConfig::default() };
 /// let model = Fit::new(config).run(&data)?;
 ///
-/// let units = UnitBatch { ids: Ids::Rows((0..data.len()).collect()), data, treated_at: None };
+/// let units = UnitBatch { ids: Ids::Rows((0..data.len()).collect()), data, treated_at: None, subjects: None };
 /// let report = Report::new(&model, &units, None, &ReportSpec::default())?;
 /// assert_eq!((report.data.units, report.classes.len()), (200, 3));
 /// for response in &report.classes[0].responses {
@@ -160,8 +161,8 @@ impl Outcome {
 }
 
 impl Report {
-    /// Computes a report on `units`, or on an even sample if there are many. The units of `chosen` are shown one by one;
-    /// without them, some typical and some flagged units are.
+    /// Computes a report on `units`, or on an even sample if there are many. The units that `chosen` asks about are shown
+    /// one by one; without them, some typical and some flagged units are.
     ///
     /// # Errors
     /// [`Error::Config`](crate::Error::Config) if an option of `spec` cannot be used, [`Error::Data`](crate::Error::Data)
@@ -169,7 +170,7 @@ impl Report {
     pub fn new(
         model: &Model,
         units: &UnitBatch,
-        chosen: Option<&UnitBatch>,
+        chosen: Option<&StreamBatch>,
         spec: &ReportSpec,
     ) -> Result<Self> {
         spec.ask.validate()?;
@@ -179,15 +180,11 @@ impl Report {
         let effects = model.effects(context.data, &context.from, &context.to, spec.ask)?;
         let drawn = context.outcomes_to_draw(&effects);
         let (curves, overlap) = context.class_curves(&effects, &drawn)?;
-        let unit_summaries = match chosen {
-            Some(batch) => {
-                context.summarise_units(batch, &vec!["asked for".to_owned(); batch.data.len()], &drawn)?
-            }
-            None => {
-                let selected = context.select_units(&effects, &sample)?;
-                context.summarise_units(&selected.batch, &selected.reasons, &drawn)?
-            }
+        let selected = match chosen {
+            Some(chosen) => SelectedUnits::asked_for(chosen),
+            None => context.select_units(&effects, &sample)?,
         };
+        let unit_summaries = context.summarise_units(&selected, &drawn)?;
         Ok(Self {
             data: context.summarise_data(),
             verdicts,
@@ -206,8 +203,7 @@ impl Report {
 fn sample_units(model: &Model, units: &UnitBatch) -> Result<UnitBatch> {
     let max_units =
         (MAX_REPORT_ELEMENTS / model.scaler().y.elements()).clamp(MIN_REPORT_UNITS, MAX_REPORT_UNITS);
-    let rows: Vec<usize> = (0..units.data.len()).step_by(units.data.len().div_ceil(max_units)).collect();
-    units.pick(&rows)
+    units.pick(&units.data.even_sample(units.data.len().div_ceil(max_units)))
 }
 
 impl<'a> ReportContext<'a> {

@@ -13,7 +13,8 @@ const MAX_DRAWN_OUTCOMES: usize = 8;
 /// The effects of the high treatment against the low one.
 #[derive(Clone, Debug, Serialize)]
 pub struct Effects {
-    /// For every outcome, the averages over all units, over those without a flag, and over each class.
+    /// For every outcome, the averages over the units on support, over all units, over those without a flag, and over each
+    /// class.
     pub averages: Vec<AverageEffect>,
     /// The distribution of the effects on each outcome that is drawn.
     pub outcomes: Vec<OutcomeEffects>,

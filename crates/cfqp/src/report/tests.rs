@@ -1,4 +1,5 @@
 use super::*;
+use crate::ask::StreamBatch;
 use crate::config::{Base, Classes};
 use crate::data::table::Ids;
 use crate::fit::Fit;
@@ -8,7 +9,7 @@ fn fit_oscillators(classes: usize) -> (UnitBatch, Model) {
     let data = Oscillator::default().simulate(300, 1).unwrap().data;
     let config = FitConfig { classes: Classes::Given(classes), base: Base::Linear, ..FitConfig::default() };
     let model = Fit::new(config).run(&data).unwrap();
-    (UnitBatch { ids: Ids::Rows((0..data.len()).collect()), data, treated_at: None }, model)
+    (UnitBatch { ids: Ids::Rows((0..data.len()).collect()), data, treated_at: None, subjects: None }, model)
 }
 
 #[test]
@@ -48,7 +49,7 @@ fn a_report_is_serialised_with_named_fields() {
 #[test]
 fn one_class_and_chosen_units_are_reported() {
     let (units, model) = fit_oscillators(1);
-    let chosen = units.pick(&[7, 3]).unwrap();
+    let chosen = StreamBatch { units: units.clone(), treatments: None, asked: Some(vec![7, 3]) };
     let spec = ReportSpec { from: Some(vec![0.3]), to: Some(vec![0.6]), ..ReportSpec::default() };
     let report = Report::new(&model, &units, Some(&chosen), &spec).unwrap();
     assert_eq!((report.question.from[0], report.question.to[0]), (0.3, 0.6));

@@ -1,10 +1,12 @@
 //! Single units: their factual outcomes and their answers.
 
+use std::collections::HashSet;
+
 use serde::{Serialize, Serializer};
 
 use super::ReportContext;
 use crate::Result;
-use crate::ask::{Answers, Flag, GridUnits};
+use crate::ask::{Answers, Flag, GridUnits, StreamBatch};
 use crate::data::Units;
 use crate::data::table::UnitBatch;
 
@@ -60,10 +62,35 @@ pub struct UnitCurve {
     pub upper: Vec<f64>,
 }
 
-/// Units selected for a report, each with its reason.
+/// Units selected for a report.
 pub(super) struct SelectedUnits {
-    pub batch: UnitBatch,
-    pub reasons: Vec<String>,
+    /// The units, and other units of their subjects.
+    batch: UnitBatch,
+    /// The positions of the selected units, each with its reason.
+    selected: Vec<(usize, String)>,
+}
+
+impl SelectedUnits {
+    /// The units that a user asked for.
+    pub(super) fn asked_for(chosen: &StreamBatch) -> Self {
+        let all = || (0..chosen.units.data.len()).collect();
+        let rows: Vec<usize> = chosen.asked.clone().unwrap_or_else(all);
+        let selected = rows.into_iter().map(|row| (row, "asked for".to_owned())).collect();
+        Self { batch: chosen.units.clone(), selected }
+    }
+
+    /// The units at the rows of `sample`, with other units of their subjects.
+    fn from_sample(sample: &UnitBatch, selected: Vec<(usize, String)>) -> Result<Self> {
+        let mut rows: Vec<usize> = selected.iter().map(|(row, _)| *row).collect();
+        if let Some(groups) = sample.data.groups() {
+            let subjects: HashSet<u32> = rows.iter().map(|&row| groups[row]).collect();
+            let is_other = |row: &usize| subjects.contains(&groups[*row]) && !rows.contains(row);
+            let others: Vec<usize> = (0..groups.len()).filter(is_other).collect();
+            rows.extend(others);
+        }
+        let selected = selected.into_iter().enumerate().map(|(i, (_, reason))| (i, reason)).collect();
+        Ok(Self { batch: sample.pick(&rows)?, selected })
+    }
 }
 
 impl ReportContext<'_> {
@@ -71,24 +98,23 @@ impl ReportContext<'_> {
     pub(super) fn select_units(&self, effects: &Answers, sample: &UnitBatch) -> Result<SelectedUnits> {
         let classes = self.model.classes();
         let per_class = if classes > MAX_CLASSES_WITH_SEVERAL_UNITS { 1 } else { TYPICAL_UNITS_PER_CLASS };
-        let mut rows: Vec<usize> = Vec::new();
-        let mut reasons: Vec<String> = Vec::new();
+        let mut selected: Vec<(usize, String)> = Vec::new();
         for k in 0..classes {
             for row in self.rank_by_typicality(effects, k).into_iter().take(per_class) {
-                rows.push(row);
-                reasons.push(match classes {
+                let reason = match classes {
                     1 => "typical".to_owned(),
                     _ => format!("typical of class {k}"),
-                });
+                };
+                selected.push((row, reason));
             }
         }
         for flag in Flag::ALL {
-            let is_new = |i: &usize| effects.diagnoses[*i].has(flag) && !rows.contains(i);
+            let is_new =
+                |i: &usize| effects.diagnoses[*i].has(flag) && selected.iter().all(|(known, _)| known != i);
             let flagged: Vec<usize> = (0..self.data.len()).filter(is_new).take(MAX_UNITS_PER_FLAG).collect();
-            reasons.extend(flagged.iter().map(|_| format!("flagged {flag}")));
-            rows.extend(flagged);
+            selected.extend(flagged.into_iter().map(|i| (i, format!("flagged {flag}"))));
         }
-        Ok(SelectedUnits { batch: sample.pick(&rows)?, reasons })
+        SelectedUnits::from_sample(sample, selected)
     }
 
     /// The units of class `k`, those without a flag first, ordered by the distance of their effect from the median effect
@@ -105,21 +131,17 @@ impl ReportContext<'_> {
         order.into_iter().map(|(i, _)| i).collect()
     }
 
-    /// A summary of every unit of `batch`, with its reason and the curves of the outcomes `drawn`.
-    pub(super) fn summarise_units(
-        &self,
-        batch: &UnitBatch,
-        reasons: &[String],
-        drawn: &[usize],
-    ) -> Result<Vec<UnitSummary>> {
+    /// A summary of every selected unit, with its reason and the curves of the outcomes `drawn`.
+    pub(super) fn summarise_units(&self, units: &SelectedUnits, drawn: &[usize]) -> Result<Vec<UnitSummary>> {
+        let SelectedUnits { batch, selected } = units;
         let to = self.farther_treatments(batch.data.t())?;
         let answers = self.model.outcomes(&batch.data, &to, self.ask)?;
         let curves = self.unit_curves(batch, drawn)?;
         let classes = self.model.classes();
         let is_structured = batch.data.x().shape().len() > 1;
-        let summarise = |(i, curves): (usize, Vec<UnitCurve>)| UnitSummary {
+        let summarise = |&(i, ref why): &(usize, String)| UnitSummary {
             id: batch.ids.text(i),
-            why: reasons[i].clone(),
+            why: why.clone(),
             class: answers.diagnoses[i].class,
             posterior: answers.posterior[i * classes..][..classes].to_vec(),
             flags: answers.diagnoses[i].flags().collect(),
@@ -130,9 +152,9 @@ impl ReportContext<'_> {
             answer: answers.point.row(i).to_vec(),
             lower: answers.lower.row(i).to_vec(),
             upper: answers.upper.row(i).to_vec(),
-            curves,
+            curves: curves[i].clone(),
         };
-        Ok(curves.into_iter().enumerate().map(summarise).collect())
+        Ok(selected.iter().map(summarise).collect())
     }
 
     /// For every treatment of `t`, the low or the high treatment, whichever is farther from it.

@@ -50,7 +50,7 @@ impl Identity {
         Ok(Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             settings: fingerprint(&config, &[])?,
-            data: fingerprint(&(), &[data.x(), data.t(), data.y()])?,
+            data: fingerprint(&data.groups(), &[data.x(), data.t(), data.y()])?,
             validation_units,
         })
     }

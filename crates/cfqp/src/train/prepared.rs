@@ -1,7 +1,7 @@
 //! Data prepared for training: the split, the standardisation and the shapes.
 
 use super::split::Split;
-use crate::data::{Dataset, MIN_UNITS, Scaler};
+use crate::data::{Dataset, MIN_SUBJECTS, MIN_UNITS, Scaler};
 use crate::models::{Batcher, Shapes};
 use crate::{Error, Result, stream};
 
@@ -17,7 +17,7 @@ impl Prepared {
     /// `data`, split at random by `seed`. With `raw_treatment`, t is not standardised.
     pub(crate) fn new(data: &Dataset, seed: u64, raw_treatment: bool) -> Result<Self> {
         check_size(data)?;
-        Ok(Self::with_split(data, Split::new(data.len(), &mut stream(seed, &["split"])), raw_treatment))
+        Ok(Self::with_split(data, Split::new(data, &mut stream(seed, &["split"])), raw_treatment))
     }
 
     /// As [`new`](Self::new), with the last `validation_units` units for validation and calibration.
@@ -27,8 +27,7 @@ impl Prepared {
         seed: u64,
         raw_treatment: bool,
     ) -> Self {
-        let train = data.len() - validation_units;
-        let split = Split::with_held_out(train, validation_units, &mut stream(seed, &["split"]));
+        let split = Split::with_held_out(data, validation_units, &mut stream(seed, &["split"]));
         Self::with_split(data, split, raw_treatment)
     }
 
@@ -43,11 +42,19 @@ impl Prepared {
     }
 }
 
-/// Checks that there are enough units to fit a model to.
+/// Checks that there are enough units and subjects to fit a model to.
 pub(crate) fn check_size(data: &Dataset) -> Result<()> {
-    if data.len() >= MIN_UNITS {
-        return Ok(());
+    if data.len() < MIN_UNITS {
+        let problem = format!("{} units are too few to fit a model to", data.len());
+        return Err(Error::data("x", problem, format!("give at least {MIN_UNITS}")));
     }
-    let problem = format!("{} units are too few to fit a model to", data.len());
-    Err(Error::data("x", problem, format!("give at least {MIN_UNITS}")))
+    match data.subjects().filter(|subjects| *subjects < MIN_SUBJECTS) {
+        None => Ok(()),
+        Some(subjects) => {
+            let problem = format!("{subjects} subjects are too few to fit a model to");
+            let hint =
+                format!("give at least {MIN_SUBJECTS}; subjects are split into sets, their units are not");
+            Err(Error::data("group", problem, hint))
+        }
+    }
 }

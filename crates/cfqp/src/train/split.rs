@@ -3,6 +3,7 @@
 use rand::seq::SliceRandom;
 
 use crate::Rng;
+use crate::data::Dataset;
 
 /// Disjoint rows of a data set.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,29 +17,42 @@ pub(crate) struct Split {
 }
 
 impl Split {
-    /// A random split of `n` units: 70, 15 and 15 per cent.
-    pub(crate) fn new(n: usize, rng: &mut Rng) -> Self {
-        let mut rows: Vec<usize> = (0..n).collect();
-        rows.shuffle(rng);
+    /// A random split of all units: 70, 15 and 15 per cent, or a little more held out where subjects have several units.
+    /// Units of one subject are in the same set.
+    pub(crate) fn new(data: &Dataset, rng: &mut Rng) -> Self {
+        let n = data.len();
+        let mut subjects = data.groups_of(&(0..n).collect::<Vec<_>>());
+        subjects.shuffle(rng);
         let held_out = (n * 15).div_ceil(100);
-        let valid = rows.split_off(n - held_out);
-        let calibration = rows.split_off(n - 2 * held_out);
-        Self { train: rows, valid, calibration }
+        let valid = take_units(&mut subjects, held_out);
+        let calibration = take_units(&mut subjects, held_out);
+        Self { train: subjects.concat(), valid, calibration }
     }
 
-    /// A split with given validation data: the first `train` units are training units; the `held_out` units after them are
-    /// divided at random, half into validation and half into calibration units.
-    pub(crate) fn with_held_out(train: usize, held_out: usize, rng: &mut Rng) -> Self {
-        let mut valid: Vec<usize> = (train..train + held_out).collect();
-        valid.shuffle(rng);
-        let calibration = valid.split_off(held_out.div_ceil(2));
-        Self { train: (0..train).collect(), valid, calibration }
+    /// A split with given validation data: the last `held_out` units are divided at random, half into validation and half
+    /// into calibration units, with the units of one subject together; the units before them are training units.
+    pub(crate) fn with_held_out(data: &Dataset, held_out: usize, rng: &mut Rng) -> Self {
+        let train = data.len() - held_out;
+        let mut subjects = data.groups_of(&(train..data.len()).collect::<Vec<_>>());
+        subjects.shuffle(rng);
+        let calibration = take_units(&mut subjects, held_out / 2);
+        Self { train: (0..train).collect(), valid: subjects.concat(), calibration }
     }
 
     /// Training and validation units.
     pub(crate) fn learning(&self) -> Vec<usize> {
         self.train.iter().chain(&self.valid).copied().collect()
     }
+}
+
+/// Removes subjects from the end until they have `units` units, and returns their units in the order of the subjects.
+fn take_units(subjects: &mut Vec<Vec<usize>>, units: usize) -> Vec<usize> {
+    let (mut first, mut taken) = (subjects.len(), 0);
+    while taken < units && first > 0 {
+        first -= 1;
+        taken += subjects[first].len();
+    }
+    subjects.split_off(first).concat()
 }
 
 /// At most `max_rows` of `rows`, evenly spaced, because rows may be sorted.
@@ -50,21 +64,63 @@ pub(crate) fn sample(rows: &[usize], max_rows: usize) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::Units;
     use crate::stream;
+
+    fn dataset(n: usize) -> Dataset {
+        let units = || Units::new("a", vec![1], vec![0.0; n]).unwrap();
+        Dataset::new(units(), units(), units()).unwrap()
+    }
 
     #[test]
     fn every_unit_is_in_exactly_one_set() {
         for n in [7, 128, 2100] {
-            let split = Split::new(n, &mut stream(1, &["split"]));
+            let split = Split::new(&dataset(n), &mut stream(1, &["split"]));
             let mut all = [split.learning(), split.calibration.clone()].concat();
             all.sort_unstable();
             assert_eq!(all, (0..n).collect::<Vec<_>>());
             assert_eq!(split.valid.len(), split.calibration.len());
             assert!(split.train.len() * 10 >= n * 6 || n < 10);
         }
-        let split = Split::with_held_out(10, 4, &mut stream(1, &["split"]));
+        let split = Split::with_held_out(&dataset(14), 4, &mut stream(1, &["split"]));
         assert_eq!((split.train.len(), split.valid.len(), split.calibration.len()), (10, 2, 2));
         assert_eq!(sample(&split.train, 4), [0, 2, 5, 7]);
         assert_eq!(sample(&split.train, 40), split.train);
+    }
+
+    #[test]
+    fn without_subjects_rows_are_shuffled_and_cut() {
+        // the split of earlier versions: the last 15 of 100 shuffled rows, and the 15 before them
+        let mut rows: Vec<usize> = (0..100).collect();
+        rows.shuffle(&mut stream(3, &["split"]));
+        let split = Split::new(&dataset(100), &mut stream(3, &["split"]));
+        assert_eq!(
+            (&split.train[..], &split.calibration[..], &split.valid[..]),
+            (&rows[..70], &rows[70..85], &rows[85..])
+        );
+    }
+
+    #[test]
+    fn units_of_one_subject_are_in_one_set() {
+        // 40 subjects of 1 to 4 units each, scattered over the rows
+        let groups: Vec<u32> = (0..100).map(|i| (i * i + i / 7) % 40).collect();
+        let data = dataset(100).with_groups(groups).unwrap();
+        let check = |split: &Split| {
+            let sets = [&split.train, &split.valid, &split.calibration];
+            assert!(sets.iter().all(|set| !set.is_empty()));
+            assert_eq!(sets.iter().map(|set| set.len()).sum::<usize>(), 100);
+            let groups = data.groups().unwrap();
+            for (a, b) in [(0, 1), (0, 2), (1, 2)] {
+                assert!(sets[a].iter().all(|&i| sets[b].iter().all(|&j| groups[i] != groups[j])));
+            }
+        };
+        let split = Split::new(&data, &mut stream(1, &["split"]));
+        check(&split);
+        assert!((15..25).contains(&split.valid.len()) && (15..25).contains(&split.calibration.len()));
+        let joined = dataset(60).join(&data.pick(&(60..100).collect::<Vec<_>>()).unwrap()).unwrap();
+        let split = Split::with_held_out(&joined, 40, &mut stream(1, &["split"]));
+        let groups = joined.groups().unwrap();
+        assert_eq!(split.train, (0..60).collect::<Vec<_>>());
+        assert!(split.valid.iter().all(|&i| split.calibration.iter().all(|&j| groups[i] != groups[j])));
     }
 }

@@ -36,7 +36,7 @@ pub(crate) fn numbers(array: &ArrayRef) -> Option<Vec<f64>> {
     })
 }
 
-/// The values of an integer column, for ids; `None` for other types.
+/// The values of an integer column, for ids; `None` for other types, and if a value is too large.
 pub(crate) fn integers(array: &ArrayRef) -> Option<Vec<Option<i64>>> {
     macro_rules! gather {
         ($kind:ty) => {
@@ -51,6 +51,16 @@ pub(crate) fn integers(array: &ArrayRef) -> Option<Vec<Option<i64>>> {
         DataType::UInt8 => gather!(kinds::UInt8Type),
         DataType::UInt16 => gather!(kinds::UInt16Type),
         DataType::UInt32 => gather!(kinds::UInt32Type),
+        DataType::UInt64 => {
+            let signed = |value: Option<u64>| value.map(i64::try_from).transpose().ok();
+            array.as_primitive::<kinds::UInt64Type>().iter().map(signed).collect()
+        }
         _ => None,
     }
+}
+
+/// The values of a column of unsigned 64-bit integers, for ids beyond the range of [`integers`].
+pub(crate) fn large_integers(array: &ArrayRef) -> Option<Vec<Option<u64>>> {
+    let is_large = *array.data_type() == DataType::UInt64;
+    is_large.then(|| array.as_primitive::<kinds::UInt64Type>().iter().collect())
 }

@@ -6,7 +6,7 @@ use std::hash::BuildHasher as _;
 use std::path::Path;
 
 use super::cells::MissingWords;
-use super::columns::scalar_cells;
+use super::labels::Labels;
 use super::layout::{Layout, SampleLayout};
 use super::read_summary::ReadSummary;
 use super::samples::{CHUNK_ROWS, SampleColumns, Samples};
@@ -80,9 +80,9 @@ pub(crate) fn is_contiguous(path: &Path, layout: &Layout, id: &str) -> Result<bo
     let state = RandomState::new();
     let (mut known, mut previous) = (HashSet::new(), None);
     while let Some(chunk) = source.next(CHUNK_ROWS)? {
-        let cells = scalar_cells(&chunk, id).map_err(|problem| problem.at(path))?;
+        let labels = Labels::new(&chunk, id).map_err(|problem| problem.at(path))?;
         for i in 0..chunk.rows() {
-            let Some(label) = cells.label(i, &MissingWords::default()) else { continue };
+            let Some(label) = labels.text(i) else { continue };
             let hash = state.hash_one(label);
             if previous != Some(hash) && !known.insert(hash) {
                 return Ok(false);

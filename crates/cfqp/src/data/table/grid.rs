@@ -78,7 +78,10 @@ impl Samples {
             (rows, rest) = rest.split_at(count);
             let mut arrays = UnitArrays { x: vec![f32::NAN; x_size], y: vec![f32::NAN; y_size] };
             self.place_samples(samples, rows, &mut arrays, summary);
-            match self.complete(samples, unit, &mut arrays, allow_missing_x) {
+            let complete = self
+                .check_subject(layout, unit)
+                .and_then(|()| self.complete(samples, unit, &mut arrays, allow_missing_x));
+            match complete {
                 Err(reason) => summary.count_dropped(reason, || self.ids[unit].clone()),
                 Ok(()) => {
                     x.append(&mut arrays.x);
@@ -98,13 +101,28 @@ impl Samples {
             units_with_gaps("t", vec![layout.t.len()], t)?,
             units_with_gaps("y", shapes.y, y)?,
         )?;
-        Ok(Some(UnitBatch { data, ids: self.pick_ids(&kept), treated_at: Some(treated_at) }))
+        let subjects = layout.group.is_some().then(|| self.pick_subjects(&kept));
+        UnitBatch::new(data, self.pick_ids(&kept), Some(treated_at), subjects).map(Some)
     }
 
     fn pick_ids(&self, units: &[usize]) -> Ids {
         let integers: Option<Vec<i64>> = units.iter().map(|&unit| self.integers[unit]).collect();
         let texts = || Ids::Text(units.iter().map(|&unit| self.ids[unit].clone()).collect());
         integers.map_or_else(texts, Ids::Numbers)
+    }
+
+    fn pick_subjects(&self, units: &[usize]) -> Ids {
+        Ids::Text(units.iter().filter_map(|&unit| Some(self.subject[unit].as_ref()?.0.clone())).collect())
+    }
+
+    /// Checks that the subject of a unit is known, in a table with subjects.
+    fn check_subject(&self, layout: &Layout, unit: usize) -> Result<(), DropReason> {
+        match &layout.group {
+            Some(column) if self.subject[unit].is_none() => {
+                Err(DropReason::MissingSubject { column: column.clone() })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Places a unit's samples on the grid; samples at the same point are averaged.

@@ -1,5 +1,7 @@
 //! The ids of units.
 
+use std::collections::HashMap;
+
 /// The ids of units.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ids {
@@ -50,6 +52,14 @@ impl Ids {
         }
     }
 
+    /// All ids, one after the other; `None` if there are none.
+    pub(crate) fn concat(parts: Vec<Self>) -> Option<Self> {
+        parts.into_iter().reduce(|mut all, part| {
+            all.extend(part);
+            all
+        })
+    }
+
     /// Appends `more`; ids of different kinds become text.
     pub(crate) fn extend(&mut self, more: Self) {
         match (&mut *self, more) {
@@ -58,6 +68,16 @@ impl Ids {
             (Self::Text(ids), Self::Text(more)) => ids.extend(more),
             (_, more) => *self = Self::Text([self.to_texts(), more.to_texts()].concat()),
         }
+    }
+
+    /// The same ids as indices 0, 1, ... in order of first appearance.
+    pub(crate) fn indices(&self) -> Vec<u32> {
+        let mut known = HashMap::new();
+        let index = |i: usize| {
+            let next = known.len() as u32;
+            *known.entry(self.text(i)).or_insert(next)
+        };
+        (0..self.len()).map(index).collect()
     }
 
     fn to_texts(&self) -> Vec<String> {
@@ -76,6 +96,8 @@ mod tests {
         assert_eq!(ids, Ids::Numbers(vec![7, 8]));
         ids.extend(Ids::Text(vec!["a".into()]));
         assert_eq!(ids, Ids::Text(vec!["7".into(), "8".into(), "a".into()]));
+        ids.extend(Ids::Numbers(vec![7]));
+        assert_eq!(ids.indices(), [0, 1, 2, 0]);
         assert_eq!(ids.pick(&[2, 0]), Ids::Text(vec!["a".into(), "7".into()]));
     }
 }

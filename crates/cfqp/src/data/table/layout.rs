@@ -11,6 +11,9 @@ use super::spec::TreatedAt;
 pub struct Layout {
     /// The column that identifies a unit.
     pub id: Option<String>,
+    /// The column that names the subject of a unit, if units share subjects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
     /// The treatments.
     pub t: Vec<String>,
     /// One row per unit, or one row per sample.
@@ -187,7 +190,7 @@ impl Block {
 impl Layout {
     /// The names of all columns that are read.
     pub fn columns(&self) -> Vec<String> {
-        let mut columns: Vec<String> = self.id.iter().chain(&self.t).cloned().collect();
+        let mut columns: Vec<String> = self.id.iter().chain(&self.group).chain(&self.t).cloned().collect();
         match &self.form {
             TableForm::Wide { x, y } => columns.extend(x.columns().into_iter().chain(y.columns())),
             TableForm::Long(samples) => {

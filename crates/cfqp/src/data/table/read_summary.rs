@@ -47,6 +47,11 @@ pub enum DropReason {
         /// The column.
         column: String,
     },
+    /// The subject is missing.
+    MissingSubject {
+        /// The column.
+        column: String,
+    },
     /// The time of treatment is missing.
     MissingTreatmentTime,
     /// The treatment is missing.
@@ -89,6 +94,7 @@ impl fmt::Display for DropReason {
             Self::MissingId { column } | Self::SampleWithoutId { column } => {
                 write!(f, "the id `{column}` is missing")
             }
+            Self::MissingSubject { column } => write!(f, "the subject `{column}` is missing"),
             Self::MissingTreatmentTime => f.write_str("the time of treatment is missing"),
             Self::MissingTreatment => f.write_str("the treatment is missing"),
             Self::SampleWithoutTime { column } => write!(f, "the time `{column}` is missing"),

@@ -19,6 +19,7 @@ use crate::error::Result;
 /// The columns of a table by role.
 pub(crate) struct ResolvedColumns {
     id: Option<String>,
+    group: Option<String>,
     x: Vec<String>,
     t: Vec<String>,
     y: Vec<String>,
@@ -34,11 +35,17 @@ impl ResolvedColumns {
             name.as_ref().map(|name| resolve_name(field, name, columns)).transpose()
         };
         let (id, time) = (named("id", &spec.id)?, named("time", &spec.time)?);
+        let group = named("group", &spec.group)?;
         let treated_at = match &spec.treated_at {
             Some(TreatedAt::Column(name)) => Some(resolve_name("treated_at", name, columns)?),
             _ => None,
         };
         let mut taken: Vec<String> = [&id, &time, &treated_at].into_iter().flatten().cloned().collect();
+        if let Some(group) = group.as_ref().filter(|group| taken.contains(group)) {
+            let problem = format!("group: column `{group}` already has another role");
+            return Err(Problem::new(problem, "name the column with the subject, which several units share"));
+        }
+        taken.extend(group.clone());
         let mut take = |field: &str, patterns: &[String]| -> Result<Vec<String>, Problem> {
             let found = resolve(field, patterns, columns, &taken)?;
             if let Some(twice) = found.iter().find(|name| taken.contains(name)) {
@@ -59,10 +66,10 @@ impl ResolvedColumns {
             None => (Vec::new(), take("y", &spec.y)?),
         };
         let x = take("x", &spec.x)?;
-        Ok(Self { id, x, t, y, series, time, treated_at })
+        Ok(Self { id, group, x, t, y, series, time, treated_at })
     }
 
-    /// All columns with values, that is all except the ids.
+    /// All columns with values, that is all except the ids and the subjects.
     pub(super) fn with_roles(&self) -> Vec<(String, ColumnRole)> {
         let all = |names: &[String], role: ColumnRole| {
             names.iter().map(|name| (name.clone(), role)).collect::<Vec<_>>()
@@ -94,7 +101,7 @@ impl ResolvedColumns {
 
     fn layout(&self, spec: &TableSpec, form: TableForm) -> Layout {
         let (id, t, missing) = (self.id.clone(), self.t.clone(), spec.missing.clone());
-        Layout { id, t, form, missing, delimiter: spec.delimiter }
+        Layout { id, group: self.group.clone(), t, form, missing, delimiter: spec.delimiter }
     }
 
     /// The layout and the units of a long table; the grid follows from the samples.

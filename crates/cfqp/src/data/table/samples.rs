@@ -9,6 +9,7 @@ use std::path::Path;
 
 use super::cells::{Cells, MissingWords};
 use super::columns::{NumberColumn, precise_number, scalar_cells};
+use super::labels::Labels;
 use super::layout::{Feature, Layout, SampleLayout};
 use super::problem::Problem;
 use super::read_summary::{DropReason, ReadSummary};
@@ -31,6 +32,8 @@ pub(crate) struct Samples {
     pub t: Vec<Vec<Recorded<f32>>>,
     pub treated_at: Vec<Recorded<f64>>,
     pub fixed: Vec<Vec<Recorded<String>>>,
+    /// Per unit: the subject, in a table with subjects.
+    pub subject: Vec<Recorded<String>>,
     /// Per row: the unit, the time and the place in the file.
     pub unit: Vec<u32>,
     pub time: Vec<f64>,
@@ -47,6 +50,7 @@ pub(crate) type Recorded<T> = Option<(T, Place)>;
 /// The columns that samples are collected from.
 pub(crate) struct SampleColumns<'a> {
     id: &'a str,
+    group: Option<&'a str>,
     t: &'a [String],
     time: &'a str,
     series: &'a [String],
@@ -58,6 +62,7 @@ impl<'a> SampleColumns<'a> {
     pub(super) fn new(layout: &'a Layout, samples: &'a SampleLayout) -> Self {
         Self {
             id: layout.id.as_deref().unwrap_or(""),
+            group: layout.group.as_deref(),
             t: &layout.t,
             time: &samples.time,
             series: &samples.series,
@@ -69,8 +74,8 @@ impl<'a> SampleColumns<'a> {
 
 /// The cells of some rows.
 struct SampleCells<'a> {
-    ids: Cells<'a>,
-    integers: Option<Vec<Option<i64>>>,
+    ids: Labels<'a>,
+    subjects: Option<(&'a str, Labels<'a>)>,
     time: Cells<'a>,
     series: Vec<(&'a str, Cells<'a>)>,
     t: Vec<(&'a str, Cells<'a>)>,
@@ -89,8 +94,8 @@ impl<'a> SampleCells<'a> {
         let all = |names: &'a [String]| names.iter().map(|name| named(name)).collect::<Result<Vec<_>, _>>();
         let fixed = columns.fixed.iter().map(|feature| named(&feature.name));
         Ok(Self {
-            ids: scalar_cells(chunk, columns.id)?,
-            integers: chunk.integers(columns.id),
+            ids: Labels::new(chunk, columns.id)?,
+            subjects: columns.group.map(|name| Ok((name, Labels::new(chunk, name)?))).transpose()?,
             time: scalar_cells(chunk, columns.time)?,
             series: all(columns.series)?,
             t: all(columns.t)?,
@@ -133,14 +138,14 @@ impl Samples {
         let cells = SampleCells::new(columns, chunk, missing_words)?;
         for i in 0..chunk.rows() {
             let place = chunk.place(i);
-            let Some(id) = cells.ids.label(i, &MissingWords::default()) else {
+            let Some(id) = cells.ids.text(i) else {
                 let reason = DropReason::SampleWithoutId { column: columns.id.to_owned() };
                 summary.count_dropped(reason, || place.to_string());
                 continue;
             };
             let unit = match self.index.get(&id) {
                 Some(&unit) => unit,
-                None => self.add_unit(columns, id, cells.integers.as_ref().and_then(|ids| ids[i])),
+                None => self.add_unit(columns, id, cells.ids.integer(i)),
             };
             self.record_unit(&cells, unit as usize, i, place)?;
             let Some(time) = precise_number(cells.time.cell(i, missing_words), columns.time, place)? else {
@@ -159,7 +164,7 @@ impl Samples {
         Ok(())
     }
 
-    /// Records the properties of a unit in row `i`: treatments, time of treatment, fixed covariates.
+    /// Records the properties of a unit in row `i`: treatments, time of treatment, subject, fixed covariates.
     fn record_unit(
         &mut self,
         cells: &SampleCells<'_>,
@@ -176,6 +181,9 @@ impl Samples {
         if let Some((name, cells)) = &cells.treated_at {
             let value = precise_number(cells.cell(i, missing_words), name, place)?;
             record(&mut self.treated_at[unit], value, place, name, id, ONE_TREATMENT_TIME)?;
+        }
+        if let Some((name, labels)) = &cells.subjects {
+            record(&mut self.subject[unit], labels.text(i), place, name, id, ONE_SUBJECT)?;
         }
         for ((name, cells), recorded) in cells.fixed.iter().zip(&mut self.fixed[unit]) {
             record(recorded, cells.label(i, missing_words), place, name, id, FIXED_COVARIATE)?;
@@ -194,6 +202,7 @@ impl Samples {
             TreatedAt::Column(_) => None,
         });
         self.fixed.push(vec![None; columns.fixed.len()]);
+        self.subject.push(None);
         unit
     }
 
@@ -215,6 +224,7 @@ impl Samples {
             t: self.t.split_off(last),
             treated_at: self.treated_at.split_off(last),
             fixed: self.fixed.split_off(last),
+            subject: self.subject.split_off(last),
             unit: vec![0; self.unit.split_off(first).len()],
             time: self.time.split_off(first),
             place: self.place.split_off(first),
@@ -255,6 +265,8 @@ impl Samples {
 const ONE_TREATMENT: &str = "a unit has one treatment: give it in every row, or leave the other cells empty";
 const ONE_TREATMENT_TIME: &str =
     "a unit has one time of treatment: give it in every row, or leave the other cells empty";
+const ONE_SUBJECT: &str =
+    "a unit belongs to one subject: give it in every row, or leave the other cells empty";
 const FIXED_COVARIATE: &str = "covariates that change with time belong to `series`";
 
 /// Records a property of a unit. Rows that contradict each other are a problem.

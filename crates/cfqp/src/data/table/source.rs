@@ -11,7 +11,7 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
 use super::arrow_cells::decode_cells;
-use super::arrow_numbers::integers;
+use super::arrow_numbers::{integers, large_integers};
 use super::cells::Cells;
 use super::csv_reader::{CsvReader, open_csv};
 use super::format::FileFormat;
@@ -170,6 +170,14 @@ impl Chunk {
         match &self.content {
             Content::Csv(_) => None,
             Content::Arrow(batch) => integers(batch.column_by_name(name)?),
+        }
+    }
+
+    /// The cells of a column of unsigned 64-bit integers; `None` for other types and in CSV files.
+    pub(super) fn large_integers(&self, name: &str) -> Option<Vec<Option<u64>>> {
+        match &self.content {
+            Content::Csv(_) => None,
+            Content::Arrow(batch) => large_integers(batch.column_by_name(name)?),
         }
     }
 

@@ -43,6 +43,8 @@ pub struct TableSpec {
     pub y: Vec<String>,
     /// The column that identifies a unit.
     pub id: Option<String>,
+    /// The column that names the subject of a unit. Units of one subject may be anywhere in the table.
+    pub group: Option<String>,
     /// The column with the time of a sample. Setting it makes the table a long one.
     pub time: Option<String>,
     /// The variables measured over time.

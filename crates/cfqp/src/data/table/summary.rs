@@ -3,14 +3,11 @@
 use serde::Serialize;
 
 use super::layout::{Block, Layout, TableForm, TimeGrid};
-use super::names::list_names;
 use super::read_summary::{DroppedUnits, ReadSummary};
 use super::role::ColumnRole;
 use super::scan::ColumnScan;
-use crate::data::{Dataset, MIN_UNITS, Units};
-
-/// A treatment with at most this number of distinct values gives a warning.
-const MAX_DISCRETE_TREATMENTS: usize = 4;
+use super::warning::Warning;
+use crate::data::{Dataset, MIN_SUBJECTS, MIN_UNITS, Units};
 
 /// What was read from a table or an array file, and whether a model can be fitted to it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -19,6 +16,9 @@ pub struct TableSummary {
     pub rows: usize,
     /// The number of units kept.
     pub units: usize,
+    /// The number of subjects among them, if units share subjects.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subjects: Option<usize>,
     /// The units and samples dropped, by reason.
     pub dropped: Vec<DroppedUnits>,
     /// The shape of a unit's covariates.
@@ -42,7 +42,7 @@ pub struct TableSummary {
     /// Reasons why a fit is impossible or pointless.
     pub problems: Vec<String>,
     /// Findings that deserve attention.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
 }
 
 /// The content of one column.
@@ -100,7 +100,7 @@ impl TableSummary {
         };
         summary.treatments.iter_mut().zip(&layout.t).for_each(|(t, name)| t.name.clone_from(name));
         summary.problems = summary.find_problems();
-        summary.warnings = summary.find_warnings(scans);
+        summary.warnings = summary.find_warnings(scans, Warning::find(data, Some(layout)));
         summary
     }
 
@@ -110,6 +110,7 @@ impl TableSummary {
         let mut summary = Self {
             rows: data.len(),
             units: data.len(),
+            subjects: data.subjects(),
             dropped: Vec::new(),
             x_shape: data.x().shape().to_vec(),
             y_shape: data.y().shape().to_vec(),
@@ -124,7 +125,7 @@ impl TableSummary {
             warnings: Vec::new(),
         };
         summary.problems = summary.find_problems();
-        summary.warnings = summary.find_warnings(&[]);
+        summary.warnings = summary.find_warnings(&[], Warning::find(data, None));
         summary
     }
 
@@ -138,6 +139,11 @@ impl TableSummary {
         if self.units < MIN_UNITS {
             problems
                 .push(format!("{} units are too few to fit a model: give at least {MIN_UNITS}", self.units));
+        }
+        if let Some(subjects) = self.subjects.filter(|subjects| *subjects < MIN_SUBJECTS) {
+            problems.push(format!(
+                "{subjects} subjects are too few to fit a model: give at least {MIN_SUBJECTS}"
+            ));
         }
         for t in self.treatments.iter().filter(|t| t.distinct < 2) {
             problems.push(format!(
@@ -158,43 +164,23 @@ impl TableSummary {
         problems
     }
 
-    fn find_warnings(&self, scans: &[ColumnScan]) -> Vec<String> {
+    /// The warnings about the table, and those `about_data`.
+    fn find_warnings(&self, scans: &[ColumnScan], about_data: Vec<Warning>) -> Vec<Warning> {
         let mut warnings = Vec::new();
         let (dropped, all) = (self.dropped_units(), self.dropped_units() + self.units);
         if dropped * 10 > all && dropped * 2 <= all {
-            warnings.push(format!("{dropped} of {all} units were dropped"));
+            warnings.push(Warning::UnitsDropped { dropped, all });
         }
-        let is_constant = |column: &ColumnSummary| {
-            let can_vary = [ColumnRole::Covariate, ColumnRole::Outcome, ColumnRole::Series];
-            column.constant && can_vary.contains(&column.role)
-        };
+        warnings.extend(about_data);
         let is_sparse =
             |column: &ColumnSummary| column.missing * 2 > self.rows && column.role != ColumnRole::Treatment;
-        warnings.extend(self.list_columns(is_constant).map(|names| format!("constant columns: {names}")));
-        warnings.extend(self.list_columns(is_sparse).map(|names| format!("more than half missing: {names}")));
-        for scan in scans.iter().filter(|scan| scan.ragged) {
-            warnings.push(format!(
-                "`{}`: the lists differ in length; short ones are padded with missing values",
-                scan.name
-            ));
-        }
-        for t in self.treatments.iter().filter(|t| (2..=MAX_DISCRETE_TREATMENTS).contains(&t.distinct)) {
-            warnings.push(format!(
-                "the treatment `{}` has only {} distinct values: ask about those only",
-                t.name, t.distinct
-            ));
-        }
-        if self.outside > 0 {
-            warnings.push(format!("{} samples are outside the grid and not used", self.outside));
-        }
+        let sparse = self.columns.iter().filter(|column| is_sparse(column));
+        let sparse: Vec<String> = sparse.map(|column| column.name.clone()).collect();
+        warnings.extend((!sparse.is_empty()).then_some(Warning::SparseColumns(sparse)));
+        let ragged = scans.iter().filter(|scan| scan.ragged);
+        warnings.extend(ragged.map(|scan| Warning::RaggedLists(scan.name.clone())));
+        warnings.extend((self.outside > 0).then_some(Warning::SamplesOutside(self.outside)));
         warnings
-    }
-
-    /// The names of the columns that satisfy `predicate`; `None` if none does.
-    fn list_columns(&self, predicate: impl Fn(&ColumnSummary) -> bool) -> Option<String> {
-        let columns = self.columns.iter().filter(|column| predicate(column));
-        let names: Vec<String> = columns.map(|column| column.name.clone()).collect();
-        (!names.is_empty()).then(|| list_names(&names))
     }
 }
 

@@ -13,32 +13,44 @@ pub struct UnitBatch {
     pub ids: Ids,
     /// The time of treatment of each unit, in a table with one row per sample.
     pub treated_at: Option<Vec<f64>>,
+    /// The subject of each unit, as the table names it, in a table with subjects.
+    pub subjects: Option<Ids>,
 }
 
 /// Units without ids: they are named by their position.
 impl From<Dataset> for UnitBatch {
     fn from(data: Dataset) -> Self {
-        Self { ids: Ids::Rows((0..data.len()).collect()), data, treated_at: None }
+        Self { ids: Ids::Rows((0..data.len()).collect()), data, treated_at: None, subjects: None }
     }
 }
 
 impl UnitBatch {
-    /// The units of all `batches`, one after the other.
+    /// A batch of units whose subjects have these names, if there are any.
+    pub(crate) fn new(
+        data: Dataset,
+        ids: Ids,
+        treated_at: Option<Vec<f64>>,
+        subjects: Option<Ids>,
+    ) -> Result<Self> {
+        let data = match &subjects {
+            Some(subjects) => data.with_groups(subjects.indices())?,
+            None => data,
+        };
+        Ok(Self { data, ids, treated_at, subjects })
+    }
+
+    /// The units of all `batches` of one table, one after the other: subjects with the same name are the same.
     ///
     /// # Errors
     /// If `batches` is empty or the shapes differ.
     pub fn concat(batches: Vec<Self>) -> Result<Self> {
         let data = Dataset::concat(&batches.iter().map(|batch| &batch.data).collect::<Vec<_>>())?;
         let treated_at = batches.iter().map(|batch| batch.treated_at.clone()).collect::<Option<Vec<_>>>();
-        let mut ids: Option<Ids> = None;
-        for batch in batches {
-            match &mut ids {
-                Some(ids) => ids.extend(batch.ids),
-                None => ids = Some(batch.ids),
-            }
-        }
-        let ids = ids.unwrap_or(Ids::Rows(Vec::new()));
-        Ok(Self { data, ids, treated_at: treated_at.map(|times| times.concat()) })
+        let (ids, subjects): (Vec<Ids>, Vec<Option<Ids>>) =
+            batches.into_iter().map(|batch| (batch.ids, batch.subjects)).unzip();
+        let ids = Ids::concat(ids).unwrap_or(Ids::Rows(Vec::new()));
+        let subjects = subjects.into_iter().collect::<Option<Vec<_>>>().and_then(Ids::concat);
+        Self::new(data, ids, treated_at.map(|times| times.concat()), subjects)
     }
 
     /// The units at `positions`.
@@ -48,7 +60,8 @@ impl UnitBatch {
     pub fn pick(&self, positions: &[usize]) -> Result<Self> {
         let data = self.data.pick(positions)?;
         let treated_at = self.treated_at.as_ref().map(|times| positions.iter().map(|&i| times[i]).collect());
-        Ok(Self { data, ids: self.ids.pick(positions), treated_at })
+        let subjects = self.subjects.as_ref().map(|subjects| subjects.pick(positions));
+        Ok(Self { data, ids: self.ids.pick(positions), treated_at, subjects })
     }
 }
 

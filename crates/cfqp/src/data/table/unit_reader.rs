@@ -40,7 +40,7 @@ enum State {
     Wide(Box<Source>),
     /// A long table in which the rows of each unit are contiguous.
     Contiguous(Box<ContiguousReader>),
-    /// All units of a long table in memory, and the number of those returned.
+    /// All units of a long table, or of one with subjects, in memory, and the number of those returned.
     InMemory(Option<Box<UnitBatch>>, usize),
 }
 
@@ -48,8 +48,9 @@ enum State {
 const MAX_IN_MEMORY_BYTES: u64 = 1 << 26;
 
 impl UnitReader {
-    /// Opens the table `path`, which must have the columns of `layout`. Batches have about `batch_size` units. Unless
-    /// `allow_missing_x` is set, units with a missing covariate are dropped.
+    /// Opens the table `path`, which must have the columns of `layout`. Batches have about `batch_size` units; a table with
+    /// subjects is read into one batch, because their units may be anywhere in it. Unless `allow_missing_x` is set, units
+    /// with a missing covariate are dropped.
     ///
     /// # Errors
     /// If the file cannot be read or a column is missing; for a long table, if its content is invalid.
@@ -83,7 +84,7 @@ impl UnitReader {
                 State::InMemory(batch.map(Box::new), 0)
             }
         };
-        Ok(Self {
+        let mut reader = Self {
             path: path.to_owned(),
             layout: layout.clone(),
             missing_words,
@@ -92,7 +93,22 @@ impl UnitReader {
             state,
             is_reported: false,
             summary,
-        })
+        };
+        if layout.group.is_some() {
+            reader.read_into_one_batch()?;
+        }
+        Ok(reader)
+    }
+
+    /// Reads all units, which are then returned as one batch.
+    fn read_into_one_batch(&mut self) -> Result<()> {
+        let mut batches = Vec::new();
+        while let Some(batch) = self.advance()? {
+            batches.push(batch);
+        }
+        let all = if batches.is_empty() { None } else { Some(Box::new(UnitBatch::concat(batches)?)) };
+        (self.state, self.batch_size) = (State::InMemory(all, 0), usize::MAX);
+        Ok(())
     }
 
     /// Counts of what was read so far.

@@ -6,6 +6,7 @@ use std::path::Path;
 use super::cells::{Cells, MissingWords};
 use super::columns::{NumberColumn, scalar_cells};
 use super::ids::Ids;
+use super::labels::Labels;
 use super::layout::{Block, Feature, Layout, TableForm};
 use super::problem::Problem;
 use super::read_summary::{DropReason, ReadSummary};
@@ -55,8 +56,9 @@ impl WideConverter<'_> {
     fn convert(&self, chunk: &Chunk, summary: &mut ReadSummary) -> Result<Option<UnitBatch>> {
         let TableForm::Wide { x, y } = &self.layout.form else { return Ok(None) };
         let mut reasons = vec![None; chunk.rows()];
-        let ids = self.ids(chunk, &mut reasons);
         let in_file = |problem: Problem| problem.at(self.path);
+        let ids = self.ids(chunk, &mut reasons).map_err(in_file)?;
+        let subjects = self.subjects(chunk, &mut reasons).map_err(in_file)?;
         let t: Vec<Feature> =
             self.layout.t.iter().map(|name| Feature { name: name.clone(), categories: None }).collect();
         let t = self.features(chunk, &t, ColumnRole::Treatment, &mut reasons).map_err(in_file)?;
@@ -81,7 +83,8 @@ impl WideConverter<'_> {
             units_with_gaps("t", vec![t.width], t.pick(&kept))?,
             units_with_gaps("y", shapes.y, y.pick(&kept))?,
         )?;
-        Ok(Some(UnitBatch { data, ids: ids.pick(&kept), treated_at: None }))
+        let subjects = subjects.map(|subjects| subjects.pick(&kept));
+        UnitBatch::new(data, ids.pick(&kept), None, subjects).map(Some)
     }
 
     /// Why a unit with these values has to be dropped; NaN stands for a missing value.
@@ -98,24 +101,18 @@ impl WideConverter<'_> {
         }
     }
 
-    fn ids(&self, chunk: &Chunk, reasons: &mut DropReasons) -> Ids {
+    fn ids(&self, chunk: &Chunk, reasons: &mut DropReasons) -> Result<Ids, Problem> {
         let Some(name) = &self.layout.id else {
-            return Ids::Rows((chunk.first..chunk.first + chunk.rows()).collect());
+            return Ok(Ids::Rows((chunk.first..chunk.first + chunk.rows()).collect()));
         };
-        let mut drop = |i: usize| reasons[i] = Some(DropReason::MissingId { column: name.clone() });
-        if let Some(ids) = chunk.integers(name) {
-            (0..ids.len()).filter(|&i| ids[i].is_none()).for_each(drop);
-            return Ids::Numbers(ids.into_iter().map(Option::unwrap_or_default).collect());
-        }
-        let cells = chunk.cells(name);
-        let label = |i: usize| {
-            let label = cells.label(i, &MissingWords::default());
-            if label.is_none() {
-                drop(i);
-            }
-            label.unwrap_or_default()
-        };
-        Ids::Text((0..chunk.rows()).map(label).collect())
+        let missing = |i: usize| reasons[i] = Some(DropReason::MissingId { column: name.clone() });
+        Ok(Labels::new(chunk, name)?.ids(chunk.rows(), missing))
+    }
+
+    fn subjects(&self, chunk: &Chunk, reasons: &mut DropReasons) -> Result<Option<Ids>, Problem> {
+        let Some(name) = &self.layout.group else { return Ok(None) };
+        let missing = |i: usize| reasons[i] = Some(DropReason::MissingSubject { column: name.clone() });
+        Ok(Some(Labels::new(chunk, name)?.ids(chunk.rows(), missing)))
     }
 
     fn block(

@@ -1,6 +1,7 @@
 //! All file formats give the same units; every mistake is an error with its place and a hint.
 
 mod formats;
+mod groups;
 mod long;
 mod wide;
 
