@@ -387,3 +387,7 @@ fn true_share(values: impl Iterator<Item = bool>) -> f64 {
 pub(crate) fn covered_share(y: &Units, lower: &Units, upper: &Units) -> f64 {
     coverage(y.values(), lower.values(), upper.values(), y.mask()).map_or(0.0, |coverage| coverage.share)
 }
+
+#[cfg(test)]
+#[path = "verdict_tests.rs"]
+mod tests;
