@@ -87,6 +87,12 @@ fn smaller_figures_may_be_better() {
     let grade = |figure: f64, ok: f64, failed: f64| {
         Verdict::new(Assumption::Overlap, figure, VerdictLimits { ok, failed }, String::new()).grade
     };
-    assert_eq!([0.9, 0.7, 0.5].map(|figure| grade(figure, 0.8, 0.6)), [Grade::Ok, Grade::Doubtful, Grade::Failed]);
-    assert_eq!([1.0, 3.0, 5.0].map(|figure| grade(figure, 2.0, 4.0)), [Grade::Ok, Grade::Doubtful, Grade::Failed]);
+    assert_eq!(
+        [0.9, 0.7, 0.5].map(|figure| grade(figure, 0.8, 0.6)),
+        [Grade::Ok, Grade::Doubtful, Grade::Failed]
+    );
+    assert_eq!(
+        [1.0, 3.0, 5.0].map(|figure| grade(figure, 2.0, 4.0)),
+        [Grade::Ok, Grade::Doubtful, Grade::Failed]
+    );
 }

@@ -242,7 +242,7 @@ mod tests {
         let data = data(60, |x, t| x + t, 0.1);
         let mut y = data.y().values().to_vec();
         let before = fit(&data);
-        y[7] += 0.2;
+        y[7] += 1e-3;
         let moved =
             Dataset::new(data.x().clone(), data.t().clone(), Units::new("y", vec![1], y).unwrap()).unwrap();
         let after = fit(&moved);
