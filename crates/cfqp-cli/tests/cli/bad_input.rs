@@ -7,7 +7,7 @@ use cfqp::sim::Oscillator;
 
 use crate::{cfqp, refusals, succeed, text};
 
-const LINES: [&str; 47] = [
+const LINES: [&str; 50] = [
     // files
     "fit gone.npz --out new.cfqp",
     "fit text.npz --out new.cfqp",
