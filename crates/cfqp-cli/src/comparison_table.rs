@@ -23,6 +23,16 @@ const COLUMNS: [Column; 13] = [
     (Measure::PeakRssMb, "MB", whole),
 ];
 
+/// The columns of a comparison on pairs.
+const PAIR_COLUMNS: [Column; 6] = [
+    (Measure::Rmse, "RMSE", format_short),
+    (Measure::RmseSd, "RMSE/SD", three),
+    (Measure::Coverage, "coverage", three),
+    (Measure::Width, "width", format_short),
+    (Measure::FitSeconds, "fit s", one),
+    (Measure::QuerySeconds, "query s", one),
+];
+
 fn three(value: f64) -> String {
     format!("{value:.3}")
 }
@@ -43,8 +53,17 @@ pub struct ComparisonTable {
 impl ComparisonTable {
     /// A row per summary.
     pub fn new(summaries: &[Summary]) -> Self {
+        Self::with_columns(summaries, &COLUMNS)
+    }
+
+    /// A row per summary of a comparison on pairs.
+    pub fn for_pairs(summaries: &[Summary]) -> Self {
+        Self::with_columns(summaries, &PAIR_COLUMNS)
+    }
+
+    fn with_columns(summaries: &[Summary], columns: &[Column]) -> Self {
         let has = |measure: Measure| summaries.iter().any(|summary| find(summary, measure).is_some());
-        let columns: Vec<&Column> = COLUMNS.iter().filter(|(measure, ..)| has(*measure)).collect();
+        let columns: Vec<&Column> = columns.iter().filter(|(measure, ..)| has(*measure)).collect();
         let heading = std::iter::once("method").chain(columns.iter().map(|column| column.1));
         let mut rows = vec![heading.map(str::to_owned).collect::<Vec<_>>()];
         for summary in summaries {

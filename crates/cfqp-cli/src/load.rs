@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use cfqp::ask::{StreamBatch, UnitStream};
 use cfqp::data::UnitData;
-use cfqp::data::table::{FileFormat, ReadSummary, TableSummary};
+use cfqp::data::table::{FileFormat, Ids, ReadSummary, TableSummary};
 use cfqp::{Dataset, FitConfig, Layout, Model, Study, Table, TableSpec};
 
 use crate::args::OutputArgs;
@@ -47,6 +47,7 @@ pub(crate) fn resolve_input(file: &Path, table: &TableArgs) -> Result<Input> {
 #[derive(Debug)]
 pub(crate) struct Loaded {
     pub data: Dataset,
+    pub ids: Ids,
     pub layout: Option<Layout>,
     pub counts: TableSummary,
 }
@@ -61,10 +62,11 @@ impl Input {
                 return Err(Failure::new(message, "remove the flags that describe columns"));
             }
             let data = Dataset::read_npz(&self.data)?;
-            return Ok(Loaded { layout: None, counts: TableSummary::from_arrays(&data), data });
+            let ids = Ids::Rows((0..data.len()).collect());
+            return Ok(Loaded { layout: None, ids, counts: TableSummary::from_arrays(&data), data });
         }
-        let Table { data, layout, summary, .. } = Table::read(&self.data, &self.spec)?;
-        Ok(Loaded { data, layout: Some(layout), counts: summary })
+        let Table { data, ids, layout, summary } = Table::read(&self.data, &self.spec)?;
+        Ok(Loaded { data, ids, layout: Some(layout), counts: summary })
     }
 
     /// Reads the validation data, which have the columns of the training data.
@@ -134,7 +136,7 @@ pub(crate) fn read_all(stream: &mut UnitStream, file: &Path) -> Result<StreamBat
 }
 
 /// Prints to stderr which units are not used.
-fn print_dropped(file: &Path, summary: &ReadSummary, output: &OutputArgs) {
+pub(crate) fn print_dropped(file: &Path, summary: &ReadSummary, output: &OutputArgs) {
     for dropped in summary.dropped().iter().filter(|_| !output.quiet) {
         let units = count_dropped(dropped);
         eprintln!("{}: {units} not used: {} (first: {})", file.display(), dropped.reason, dropped.first);

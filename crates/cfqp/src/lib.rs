@@ -28,6 +28,7 @@
 //! | [`data`] | units, data sets, standardisation; `.npz`, IDX; [`data::table`]: CSV, Parquet and Arrow files |
 //! | [`sim`] | simulators, whose counterfactuals are known |
 //! | [`models`] | settings of the base models: linear, multilayer perceptron, U-Net, transformer |
+//! | [`plain`] | average effects by difference of means, regression adjustment and doubly robust estimation |
 //! | [`Fit`] | fits a [`Model`] by a [`FitConfig`]: starts, EM, choice of base model and K, ensemble, calibration |
 //! | [`Model::ask`] | outcomes, effects and dose-response curves with intervals; [`ask`]: answers, averages, verdicts |
 //! | [`report`] | everything a report on a model shows, as numbers |
@@ -52,6 +53,7 @@ pub mod measure;
 mod model;
 pub mod models;
 mod nn;
+pub mod plain;
 pub mod report;
 pub mod rivals;
 mod rng;
@@ -66,6 +68,6 @@ pub use data::table::{Layout, Table, TableSpec};
 pub use data::{Dataset, Units};
 pub use error::{Error, Result};
 pub use fit::{Fit, Study};
-pub use model::{ClassScore, FitReport, Model, SplitSizes, StartReport, TrainingLength};
+pub use model::{ClassScore, FitReport, HeldOutR2, Model, SplitSizes, StartReport, TrainingLength};
 pub(crate) use rng::{Rng, stream};
 pub use runtime::{DeviceKind, Monitor, Resources, Stage};

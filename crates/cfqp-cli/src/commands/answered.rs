@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use cfqp::ask::{Diagnosis, FileQuestion, Flag};
-use cfqp::data::table::{DroppedUnits, ReadSummary};
+use cfqp::data::table::{DroppedUnits, ReadSummary, UnitBatch};
 use cfqp::{Answers, AskOptions};
 
 use crate::args::OutputArgs;
@@ -21,28 +21,31 @@ pub(super) fn write_answers(
     name: &str,
     output: &OutputArgs,
 ) -> Result<AnswerCounts> {
-    write_answers_with(question, out, name, output, |_| ())
+    write_answers_with(question, out, name, output, |_, _| Ok(()))
 }
 
-/// As [`write_answers`], calling `inspect` with the answers of every batch.
+/// As [`write_answers`], calling `inspect` with the units and answers of every batch.
 pub(super) fn write_answers_with(
     question: FileQuestion<'_>,
     out: Option<&Path>,
     name: &str,
     output: &OutputArgs,
-    mut inspect: impl FnMut(&Answers),
+    mut inspect: impl FnMut(&UnitBatch, &Answers) -> Result<()>,
 ) -> Result<AnswerCounts> {
-    let mut counts = AnswerCounts::default();
+    let (mut counts, mut inspected) = (AnswerCounts::default(), Ok(()));
     let counter = Counter::new(output, name);
     let question = question.monitor(&counter).inspect(|units, answers| {
         counts.add_repeated(answers, units.data.len());
         counter.add(units.data.len());
-        inspect(answers);
+        if inspected.is_ok() {
+            inspected = inspect(units, answers);
+        }
     });
     let summary = match out {
         Some(out) => question.write(out)?,
         None => question.run()?,
     };
+    inspected?;
     counts.set_read(&summary);
     Ok(counts)
 }

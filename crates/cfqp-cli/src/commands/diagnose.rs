@@ -22,7 +22,9 @@ Examples:
   cfqp diagnose model.cfqp patients.csv
   cfqp diagnose model.cfqp new-patients.parquet --level 0.95 --json
 
-Each assumption is graded ok, doubtful or failed. The exit code is 1 if one failed. No data can check that \
+Each assumption is graded ok, doubtful or failed, or not tested if the fit tried nothing else. The exit code \
+is 1 if one failed. Agreement with plain estimates compares the average effect between the quartiles of the \
+treatment (or its two most frequent levels) with a doubly robust estimate; a disagreement comes first. No data can check that \
 no hidden cause affects both treatment and outcome, nor how much of the noise would have been the same \
 (--rho of a query).";
 
@@ -71,12 +73,14 @@ fn text(report: &Report<'_>, worst: Grade) -> String {
     let mut text = format!("{} on {}\n", shell_quote(report.model), pluralise(report.units, "unit"));
     for verdict in report.verdicts {
         let (name, sentence) = (verdict.assumption.name(), &verdict.sentence);
-        text += &format!("  {:<8}  {name:<wide$}  {sentence}\n", verdict.grade.name());
+        text += &format!("  {:<10}  {name:<wide$}  {sentence}\n", verdict.grade.name());
     }
     report.warnings.iter().for_each(|warning| text += &format!("warning: {warning}\n"));
     text + match worst {
-        Grade::Ok if !report.warnings.is_empty() => "the assumptions hold; mind the warnings\n",
-        Grade::Ok => "no problems found\n",
+        Grade::NotTested | Grade::Ok if !report.warnings.is_empty() => {
+            "no assumption is in doubt; mind the warnings\n"
+        }
+        Grade::NotTested | Grade::Ok => "no problems found\n",
         Grade::Doubtful => {
             "some assumptions are doubtful: check them before you rely on the answers; flags mark the units concerned\n"
         }

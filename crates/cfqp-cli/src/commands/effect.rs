@@ -6,11 +6,12 @@ use std::time::Instant;
 use clap::Args;
 use serde::Serialize;
 
-use cfqp::ask::{AverageEffect, Averages, EffectGroup};
+use cfqp::ask::{AverageEffect, Averages, EffectGroup, PlainComparison};
 use cfqp::{AskOptions, Model};
 
 use super::answered::{AnswerCounts, write_answers_with};
 use super::ask::{AskArgs, OutArgs, SourceArgs, check_treatment};
+use super::even_sample::EvenSample;
 use crate::args::{OutputArgs, parse_finite};
 use crate::error::Result;
 use crate::files::check_table;
@@ -27,7 +28,12 @@ FILE has the columns that the model was fitted to. The output has one row per un
 from, to, effect_Y, lower_Y, upper_Y for every outcome Y, class, posterior_K, flag.
 The interval of an average treats the model's error as shared by all units, so that it does not average \
 out, and adds the variance between units divided by their number. Series are averaged over time. The first \
-average is over the units on support: similar units received both treatments.";
+average is over the units on support: similar units received both treatments.
+The average is printed beside plain estimates of the same contrast from the same units (at most 5,000): the \
+difference of means of units that received these treatments, a regression on covariates and treatment, \
+and a doubly robust estimate, all cross-fitted, with standard errors (clustered by subject). If the \
+model's average is more than 2 standard errors of the difference away from the doubly robust estimate (else \
+the regression), that comes first. The model's standard error is that of its members' averages.";
 
 const OUT_HELP: &str =
     "The file for the units' effects: .parquet, .csv, .arrow or .jsonl [default: none, averages only]";
@@ -50,6 +56,9 @@ pub(crate) struct EffectArgs {
     ask: AskArgs,
 }
 
+/// Units that plain estimates are made from.
+const MAX_PLAIN_UNITS: usize = 5000;
+
 /// The JSON of the command.
 #[derive(Serialize)]
 struct Report<'a> {
@@ -57,6 +66,7 @@ struct Report<'a> {
     from: &'a [f32],
     to: &'a [f32],
     averages: &'a [AverageEffect],
+    plain: &'a [PlainComparison],
     #[serde(flatten)]
     counts: &'a AnswerCounts,
     #[serde(flatten)]
@@ -75,15 +85,23 @@ pub(super) fn run(args: &EffectArgs, output: &OutputArgs) -> Result<Output> {
     let start = Instant::now();
     let question = model.ask_file(&args.source.file).effect(&args.from[..], &args.to[..]);
     let mut averages = Averages::new(&model, settings.ask.level);
-    let counts = write_answers_with(question.options(settings.ask), out, "effect", output, |answers| {
-        averages.add(answers);
-    })?;
+    let mut sample = EvenSample::new(MAX_PLAIN_UNITS);
+    let counts =
+        write_answers_with(question.options(settings.ask), out, "effect", output, |units, answers| {
+            averages.add(answers);
+            sample.add(units)
+        })?;
     let averages = averages.finish();
+    let plain = match sample.finish()? {
+        Some(units) => model.compare_plain(&units.data, &args.from, &args.to, settings.ask)?,
+        None => Vec::new(),
+    };
     let report = Report {
         out,
         from: &args.from,
         to: &args.to,
         averages: &averages,
+        plain: &plain,
         counts: &counts,
         ask: settings.ask,
         seconds: start.elapsed().as_secs_f64(),
@@ -95,7 +113,9 @@ pub(super) fn run(args: &EffectArgs, output: &OutputArgs) -> Result<Output> {
 fn text(report: &Report<'_>) -> String {
     let list = |values: &[f32]| values.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
     let units = pluralise(report.counts.units, "unit");
-    let mut text = format!(
+    let disagreements = report.plain.iter().filter(|own| own.disagrees).filter_map(PlainComparison::sentence);
+    let mut text: String = disagreements.map(|sentence| format!("warning: {sentence}\n")).collect();
+    text += &format!(
         "effect of {} against {} on {units}, with {}% intervals:\n",
         list(report.to),
         list(report.from),
@@ -121,6 +141,30 @@ fn text(report: &Report<'_>) -> String {
     if report.averages.iter().all(|average| average.group != EffectGroup::Supported) {
         text += "no unit is on support: similar units did not receive these treatments\n";
     }
+    text += &plain_table(report.plain);
     text += &report.counts.text();
     text + &report.out.map_or(String::new(), |out| format!("wrote {}\n", shell_quote(out)))
+}
+
+/// The plain estimates of the average effects; nothing if there are none.
+fn plain_table(compared: &[PlainComparison]) -> String {
+    if compared.iter().all(|own| own.estimates.is_empty()) {
+        return String::new();
+    }
+    let headings = ["outcome", "plain estimate", "units", "effect", "lower", "upper", "standard error"];
+    let mut rows = vec![headings.map(String::from).to_vec()];
+    for own in compared {
+        rows.extend(own.estimates.iter().map(|estimate| {
+            vec![
+                own.outcome.clone(),
+                estimate.method.name().to_owned(),
+                format_count(estimate.units),
+                format_short(estimate.effect),
+                format_short(estimate.lower),
+                format_short(estimate.upper),
+                format_short(estimate.standard_error),
+            ]
+        }));
+    }
+    align_rows(&rows)
 }

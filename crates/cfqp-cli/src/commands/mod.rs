@@ -10,6 +10,7 @@ mod demo;
 mod diagnose;
 mod effect;
 mod evaluate;
+mod even_sample;
 mod fit;
 mod grid;
 mod markdown;

@@ -11,6 +11,7 @@ use cfqp::report::{Report, ReportSpec};
 use cfqp::{AskOptions, Model};
 
 use super::ask::{AskArgs, OutArgs, SourceArgs, check_treatment};
+use super::even_sample::EvenSample;
 use crate::args::{OutputArgs, parse_finite};
 use crate::error::{Failure, Result};
 use crate::files::write_text;
@@ -136,42 +137,13 @@ fn text(written: &Written<'_>, bytes: usize) -> String {
     )
 }
 
-/// An even sample of a stream of units: every `step`-th unit.
-struct EvenSample {
-    parts: Vec<UnitBatch>,
-    units: usize,
-    step: usize,
-}
-
-impl EvenSample {
-    fn add(&mut self, part: &UnitBatch) -> Result<()> {
-        let is_sampled = |i: &usize| (self.units + i).is_multiple_of(self.step);
-        let rows: Vec<usize> = match part.data.groups() {
-            // a file with subjects is one part
-            Some(_) => part.data.even_sample(self.step),
-            None => (0..part.data.len()).filter(is_sampled).collect(),
-        };
-        self.units += part.data.len();
-        if !rows.is_empty() {
-            self.parts.push(part.pick(&rows)?);
-        }
-        if self.parts.iter().map(|part| part.data.len()).sum::<usize>() > MAX_SAMPLE {
-            let all = UnitBatch::concat(std::mem::take(&mut self.parts))?;
-            let factor = all.data.groups().map_or(2, |_| all.data.len().div_ceil(MAX_SAMPLE));
-            self.parts.push(all.pick(&all.data.even_sample(factor))?);
-            self.step *= factor;
-        }
-        Ok(())
-    }
-}
-
 /// Reads all units and keeps an even sample.
 fn sample_units(args: &ReportArgs, fitted: &Model, output: &OutputArgs) -> Result<Sampled> {
     let file = &args.source.file;
     let chosen = read_chosen(fitted, file, &args.units)?;
     let mut stream = fitted.read_units(file, None)?;
     let counter = Counter::new(output, "report");
-    let mut sample = EvenSample { parts: Vec::new(), units: 0, step: 1 };
+    let mut sample = EvenSample::new(MAX_SAMPLE);
     for batch in stream.by_ref() {
         if interrupt::stopped() {
             return Err(cfqp::Error::Interrupted.into());
@@ -181,18 +153,13 @@ fn sample_units(args: &ReportArgs, fitted: &Model, output: &OutputArgs) -> Resul
         sample.add(&part)?;
     }
     let tally = stream.summary();
-    if sample.parts.is_empty() {
+    let units = sample.units();
+    let Some(sample) = sample.finish()? else {
         let message = format!("{}: the model cannot be asked about any of these units", file.display());
         let hint = "to see why, run: cfqp query MODEL FILE --treatment T --out answers.csv";
         return Err(Failure::new(message, hint));
-    }
-    Ok(Sampled {
-        sample: UnitBatch::concat(sample.parts)?,
-        chosen,
-        units: sample.units,
-        rows: tally.rows,
-        dropped: tally.dropped(),
-    })
+    };
+    Ok(Sampled { sample, chosen, units, rows: tally.rows, dropped: tally.dropped() })
 }
 
 /// The units with these ids, in that order; all of them must exist.

@@ -1,6 +1,6 @@
 //! The beginning of a report: a summary, the question, and an overview of the data.
 
-use cfqp::ask::{EffectGroup, Grade};
+use cfqp::ask::{Assumption, EffectGroup, Grade};
 use cfqp::report::{OutcomeDistribution, TreatmentDistribution, ValueRange};
 use maud::{Markup, html};
 
@@ -25,13 +25,23 @@ impl Page<'_> {
             .map(|outcome| self.effect_sentence(&outcome.name))
             .collect();
         lines.dedup();
+        let is_tested = |verdict: &&cfqp::ask::Verdict| {
+            verdict.assumption == Assumption::NumberOfClasses && verdict.grade != Grade::NotTested
+        };
+        let tested = report.verdicts.iter().any(|verdict| is_tested(&verdict));
         lines.push(match report.classes.len() {
+            1 if !tested => "The model was given one class: all units respond in the same way.".to_owned(),
+            k if !tested => {
+                format!("The model was given {k} hidden classes of units that respond differently.")
+            }
             1 => "The data support one class of units: all units respond in the same way.".to_owned(),
             k => format!("The data support {k} hidden classes of units that respond differently."),
         });
         let worst = report.verdicts.iter().map(|verdict| verdict.grade).max().unwrap_or(Grade::Ok);
         lines.push(match worst {
-            Grade::Ok => "No problems found with the assumptions that can be checked.".to_owned(),
+            Grade::NotTested | Grade::Ok => {
+                "No problems found with the assumptions that can be checked.".to_owned()
+            }
             Grade::Doubtful => {
                 "Some assumptions are doubtful: read \u{201c}Can I trust it?\u{201d} before you act on this."
                     .to_owned()

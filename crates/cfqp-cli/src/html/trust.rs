@@ -11,10 +11,23 @@ use crate::chart::{Chart, base_models, chart_class_scores};
 use crate::fit_summary::best_per_start;
 use crate::format::{format_number, format_percent, pluralise};
 
+/// The figure of a verdict and its limits; nothing if the assumption was not tested.
+fn describe_figure(verdict: &Verdict) -> String {
+    let three = |value: f64| format_number((1000.0 * value).round() / 1000.0);
+    let (ok, failed) = (three(verdict.limits.ok), three(verdict.limits.failed));
+    match verdict.figure.map(three) {
+        None => String::new(),
+        Some(figure) if verdict.limits.larger_is_better() => {
+            format!("Figure: {figure}; ok from {ok}, failed below {failed}.")
+        }
+        Some(figure) => format!("Figure: {figure}; ok up to {ok}, failed above {failed}."),
+    }
+}
+
 impl Page<'_> {
     pub(super) fn trust(&self) -> Markup {
         let body = html! {
-            p { "The answers rest on assumptions. The data grade each of them as ok, doubtful or failed." }
+            p { "The answers rest on assumptions. The data grade each of them as ok, doubtful or failed, where the fit tested it." }
             div.grid2 {
                 @for verdict in &self.report.verdicts { (self.verdict_card(verdict)) }
                 (unverifiable_assumptions())
@@ -31,15 +44,14 @@ impl Page<'_> {
             Assumption::AgreementOfStarts => self.starts(),
             Assumption::Calibration => self.calibration(),
             Assumption::NumberOfClasses => self.number_of_classes(),
+            Assumption::PredictivePower | Assumption::PlainAgreement => html! {},
         };
-        let three = |value: f64| format_number((1000.0 * value).round() / 1000.0);
-        let (ok, failed) = (three(verdict.limits.ok), three(verdict.limits.failed));
         html! {
             div.card data-verdict=(verdict.assumption.name()) {
                 h3 { span class={ "badge " (grade) } { (grade) } (verdict.assumption.title()) }
                 p {
                     (capitalise(&verdict.sentence)) ". "
-                    span.soft { "Figure: " (three(verdict.figure)) "; ok from " (ok) ", failed below " (failed) "." }
+                    span.soft { (describe_figure(verdict)) }
                 }
                 (plot)
             }

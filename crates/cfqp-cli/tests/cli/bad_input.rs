@@ -7,7 +7,7 @@ use cfqp::sim::Oscillator;
 
 use crate::{cfqp, refusals, succeed, text};
 
-const LINES: [&str; 47] = [
+const LINES: [&str; 50] = [
     // files
     "fit gone.npz --out new.cfqp",
     "fit text.npz --out new.cfqp",
@@ -60,6 +60,9 @@ const LINES: [&str; 47] = [
     "compare data.npz --eval data.npz --methods cfqp-gmm",
     "compare no-truth.npz --eval data.npz --methods oracle",
     "compare data.npz --eval data.npz --methods sc --window 0",
+    "compare data.npz --eval data.npz --pairs data.npz",
+    "compare data.npz --eval data.npz --x a",
+    "compare data.npz --pairs gone.csv",
 ];
 
 #[test]

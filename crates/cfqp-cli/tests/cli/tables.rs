@@ -74,7 +74,7 @@ fn samples_in_a_csv_file_give_the_same_answers_as_arrays() {
     assert_eq!(read_array(&folder.join("answers.npz"), "id").unwrap(), None);
     let diagnosed = cfqp(folder, &["diagnose", "table.cfqp", "a.csv", "--json"]);
     let verdicts: Value = serde_json::from_str(&text(&diagnosed.stdout)).unwrap();
-    assert_eq!(verdicts["verdicts"].as_array().unwrap().len(), 5);
+    assert_eq!(verdicts["verdicts"].as_array().unwrap().len(), 7);
     assert_eq!(diagnosed.status.code(), Some(i32::from(verdicts["ok"] == false)));
 }
 
@@ -268,4 +268,87 @@ fn completions_and_manual_pages_are_written() {
     succeed(folder.path(), "man --out pages");
     let pages = listing(&folder.path().join("pages"));
     assert!(pages.iter().any(|(name, size)| name == "cfqp-fit.1" && *size > 1000), "{pages:?}");
+}
+
+/// Plants whose uptake is a line in the dose plus what only the plant has; each was measured under two other doses too.
+fn plants(units: usize) -> (String, String) {
+    let (mut data, mut pairs) = ("plant,size,dose,uptake\n".to_owned(), "id,site,t_new,y_new\n".to_owned());
+    for i in 0..units {
+        let (size, own) = ((i * 7 % 23) as f64 / 10.0, (i * 5 % 17) as f64 / 4.0 - 2.0);
+        let uptake = |dose: f64| size + 2.0 * dose + own;
+        let dose = |k: usize| ((i + 11 * k) * 13 % 31) as f64 / 31.0;
+        let _ = writeln!(data, "p{i},{size:.2},{:.4},{:.4}", dose(0), uptake(dose(0)));
+        for k in 1..=2 {
+            let _ = writeln!(pairs, "p{i},here,{:.4},{:.4}", dose(k), uptake(dose(k)));
+        }
+    }
+    (data, pairs)
+}
+
+#[test]
+fn methods_are_compared_on_pairs_of_measurements() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let (data, pairs) = plants(120);
+    std::fs::write(folder.join("plants.csv"), data).unwrap();
+    std::fs::write(folder.join("pairs.csv"), pairs).unwrap();
+    let line = "compare plants.csv --id plant --x size --t dose --y uptake --pairs pairs.csv --classes 1 --base linear \
+                --rho 1 --out tables";
+    let found = json(folder, line);
+    assert_eq!(
+        (&found["n_pairs"], &found["units"], &found["pairs"]),
+        (&240.into(), &120.into(), &"pairs.csv".into())
+    );
+    let runs = found["runs"].as_array().unwrap();
+    let rmse = |i: usize| runs[i]["scores"]["rmse"].as_f64().unwrap();
+    let methods: Vec<&str> = runs.iter().map(|run| run["method"].as_str().unwrap()).collect();
+    assert_eq!(methods, ["regression", "residual", "shrunk-residual", "cfqp"]);
+    // what only the plant has is uniform from -2 to 2
+    assert!((1.0..1.5).contains(&rmse(0)) && rmse(1) < 0.1 && rmse(3) < 0.1, "{runs:?}");
+    assert!((rmse(2) - 0.5 * rmse(0)).abs() < 0.1, "half of the residual");
+    assert!(runs[3]["scores"]["coverage"].is_f64() && runs[1]["scores"]["coverage"].is_null());
+    let table = std::fs::read_to_string(folder.join("tables/table.md")).unwrap();
+    assert!(
+        table.starts_with("| method | RMSE | RMSE/SD | coverage | width | fit s | query s |\n"),
+        "{table}"
+    );
+    let again = succeed(folder, line);
+    assert!(again.contains("240 pairs of 120 units, 1 seed\n"), "{again}");
+}
+
+#[test]
+fn average_effects_are_printed_beside_plain_estimates() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    std::fs::write(folder.join("plants.csv"), plants(200).0).unwrap();
+    // the same plants with another response
+    let other = plants(200).0;
+    let flip = |line: &str| {
+        let (rest, uptake) = line.rsplit_once(',').unwrap();
+        let uptake = uptake.parse::<f64>().map_or(uptake.to_owned(), |value| (-value).to_string());
+        format!("{rest},{uptake}\n")
+    };
+    std::fs::write(folder.join("other.csv"), other.lines().map(flip).collect::<String>()).unwrap();
+    succeed(
+        folder,
+        "fit plants.csv --id plant --x size --t dose --y uptake --classes 1 --base linear --out m.cfqp -q",
+    );
+    let found = json(folder, "effect m.cfqp plants.csv --from 0.25 --to 0.75");
+    let plain = &found["plain"][0];
+    assert_eq!((&plain["outcome"], &plain["disagrees"]), (&"uptake".into(), &false.into()), "{found}");
+    let methods: Vec<&str> =
+        plain["estimates"].as_array().unwrap().iter().map(|e| e["method"].as_str().unwrap()).collect();
+    assert_eq!(methods, ["regression", "doubly_robust"]);
+    let shown = succeed(folder, "effect m.cfqp plants.csv --from 0.25 --to 0.75");
+    assert!(shown.starts_with("effect of 0.75 against 0.25") && shown.contains("doubly robust"), "{shown}");
+    let warned = succeed(folder, "effect m.cfqp other.csv --from 0.25 --to 0.75");
+    assert!(warned.starts_with("warning: the average effect on uptake, "), "{warned}");
+    let output = cfqp(folder, &["diagnose", "m.cfqp", "other.csv"]);
+    assert_eq!(output.status.code(), Some(1));
+    let verdicts = text(&output.stdout);
+    assert!(
+        verdicts.lines().nth(1).unwrap().contains("failed      agreement with plain estimates"),
+        "{verdicts}"
+    );
+    assert!(verdicts.contains("not tested  number of classes"), "{verdicts}");
 }

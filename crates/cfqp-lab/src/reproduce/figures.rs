@@ -31,6 +31,7 @@ pub(super) fn line_class(method: Method) -> &'static str {
         Method::CfqpKmeans => "k5",
         Method::CfqpGmm => "k6",
         Method::Oracle => "dashed ink",
+        Method::Regression | Method::Residual | Method::ShrunkResidual => "dashed faint",
     }
 }
 
@@ -120,7 +121,7 @@ fn error_lines(outcomes: &[Outcome]) -> Vec<Line> {
         let points: Vec<(f64, f64)> = columns.iter().filter_map(point).collect();
         (points.len() > 1).then(|| Line { name: method.name(), class: line_class(method), points })
     };
-    Method::ALL.into_iter().filter_map(line).collect()
+    Method::PAPER.into_iter().filter_map(line).collect()
 }
 
 /// The penalised scores of the selected base model, with the selected number of classes marked.

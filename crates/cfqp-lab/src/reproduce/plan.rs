@@ -158,14 +158,14 @@ pub(super) fn cells(experiment: Experiment, scale: Scale, seeds: usize) -> Vec<C
     let select = |keep: fn(&Scenario) -> bool| table1.iter().copied().filter(keep).collect::<Vec<_>>();
     match experiment {
         Experiment::Table1 | Experiment::Clustering | Experiment::All => {
-            seeded(&table1, scale, seeds, &Method::ALL)
+            seeded(&table1, scale, seeds, &Method::PAPER)
         }
         Experiment::Ssim => {
-            seeded(&select(|own| own.simulator == Simulator::Digits), scale, seeds, &Method::ALL)
+            seeded(&select(|own| own.simulator == Simulator::Digits), scale, seeds, &Method::PAPER)
         }
         Experiment::Pehe => {
             let cardio = Scenario::new(Simulator::Cardio, Noise::Additive);
-            seeded(&[cardio], scale, seeds, &Method::ALL)
+            seeded(&[cardio], scale, seeds, &Method::PAPER)
         }
         Experiment::Classes => by_classes(&table1, scale, seeds),
         Experiment::Correlation => {
@@ -223,8 +223,8 @@ fn by_noise(scale: Scale, seeds: usize) -> Vec<Cell> {
         sigmas.iter().map(|&sigma| Scenario { sigma: Some(sigma), ..oscillator }).collect();
     let shared: Vec<Scenario> =
         rhos.iter().map(|&rho| Scenario { sigma: Some(0.1), rho: Some(rho), ..oscillator }).collect();
-    let mut cells = swept(&sized, scale, seeds, &Method::ALL, |own| own.sigma.unwrap_or_default());
-    cells.extend(swept(&shared, scale, seeds, &Method::ALL, |own| own.rho.unwrap_or_default()));
+    let mut cells = swept(&sized, scale, seeds, &Method::PAPER, |own| own.sigma.unwrap_or_default());
+    cells.extend(swept(&shared, scale, seeds, &Method::PAPER, |own| own.rho.unwrap_or_default()));
     cells
 }
 

@@ -110,6 +110,7 @@ impl<'a> Runner<'a> {
             train_z: Some(&train.truth.z),
             test: &test.data,
             truth: &truth,
+            pairs: None,
             effects: effects.as_ref(),
             examples: showcase.as_ref(),
         };

@@ -103,7 +103,7 @@ fn swept_grid(title: &str, outcomes: &[Outcome]) -> Grid {
     for scenario in scenarios {
         let columns: Vec<Column> =
             values.iter().map(|&value| Column { scenario, swept_value: Some(value) }).collect();
-        for method in Method::ALL {
+        for method in Method::PAPER {
             let spreads: Vec<Option<RunStatistics>> =
                 columns.iter().map(|column| spread(outcomes, method, column, CF_MSE.score)).collect();
             if spreads.iter().any(Option::is_some) {
@@ -157,14 +157,14 @@ fn grid(experiment: Experiment, outcomes: &[Outcome], measure: &Measure) -> Grid
         measure.is_published.then(|| published::figure(experiment, method, &column.scenario)).flatten()
     };
     let has_published =
-        |column: &Column| Method::ALL.iter().any(|&method| published(method, column).is_some());
+        |column: &Column| Method::PAPER.iter().any(|&method| published(method, column).is_some());
     let mut heading = vec!["method".to_owned()];
     for column in &columns {
         heading.push(column.scenario.name());
         heading.extend(has_published(column).then(|| "paper".to_owned()));
     }
     let mut rows = vec![heading];
-    for method in Method::ALL {
+    for method in Method::PAPER {
         let spreads: Vec<Option<RunStatistics>> =
             columns.iter().map(|column| spread(outcomes, method, column, measure.score)).collect();
         if spreads.iter().all(Option::is_none) {

@@ -18,9 +18,11 @@ mod by_class;
 mod file;
 mod grid;
 mod options;
+mod plain_check;
 mod question;
 mod stream;
 mod tabulate;
+mod treatments;
 mod verdict;
 
 pub use answer::{Answers, Diagnosis, Flag};
@@ -29,11 +31,13 @@ pub(crate) use by_class::AnswerClass;
 pub use file::{AskFile, FileQuestion};
 pub(crate) use grid::GridUnits;
 pub use options::AskOptions;
+pub use plain_check::PlainComparison;
 pub use question::{Ask, CurveQuestion, Question, Treatments};
 pub use stream::{StreamBatch, UnitStream};
 pub use tabulate::{AskedTreatments, Tabulation};
+pub(crate) use treatments::treatment_quantiles;
+pub(crate) use verdict::covered_share;
 pub use verdict::{Assumption, Grade, Verdict, VerdictLimits};
-pub(crate) use verdict::{covered_share, treatment_quantiles};
 
 #[cfg(test)]
 mod tests {

@@ -4,9 +4,12 @@ use serde::{Serialize, Serializer};
 
 use super::answer::Answers;
 use super::options::AskOptions;
+use super::plain_check::PlainComparison;
+use super::treatments::treatment_quantiles;
 use crate::Result;
+use crate::config::Classes;
 use crate::data::{Dataset, UnitData, Units};
-use crate::math::{argmin, coverage};
+use crate::math::{coverage, normal_cdf, normal_half_width};
 use crate::model::Model;
 
 /// Largest number of units that verdicts are based on.
@@ -23,10 +26,19 @@ const MAX_EXCESS_COVERAGE: f64 = 0.08;
 /// ... if the level is below this.
 const MAX_EXCESS_LEVEL: f64 = 0.92;
 
+/// The share of the variance of held-out outcomes below which the model's predictions are doubtful.
+const MIN_R2: f64 = 0.05;
+
+/// The distances between the model's average effect and a plain estimate, in standard errors of a single outcome, above
+/// which agreement is doubtful and failed.
+const MAX_DISTANCES: (f64, f64) = (2.0, 4.0);
+
 /// How well an assumption holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Grade {
+    /// The fit made no test of it.
+    NotTested,
     /// No problems found.
     Ok,
     /// It may not hold.
@@ -39,6 +51,7 @@ impl Grade {
     /// The name in output and files.
     pub fn name(self) -> &'static str {
         match self {
+            Self::NotTested => "not tested",
             Self::Ok => "ok",
             Self::Doubtful => "doubtful",
             Self::Failed => "failed",
@@ -59,6 +72,10 @@ pub enum Assumption {
     Calibration,
     /// Held-out units support the number of classes.
     NumberOfClasses,
+    /// The model predicts held-out outcomes better than a constant.
+    PredictivePower,
+    /// The model's average effect agrees with plain estimates.
+    PlainAgreement,
 }
 
 impl Assumption {
@@ -70,6 +87,8 @@ impl Assumption {
             Self::AgreementOfStarts => "agreement of starts",
             Self::Calibration => "calibration",
             Self::NumberOfClasses => "number of classes",
+            Self::PredictivePower => "predictive power",
+            Self::PlainAgreement => "agreement with plain estimates",
         }
     }
 
@@ -81,6 +100,8 @@ impl Assumption {
             Self::AgreementOfStarts => "Do other starts lead to the same answers?",
             Self::Calibration => "Do the intervals reach their coverage?",
             Self::NumberOfClasses => "Is the number of classes right?",
+            Self::PredictivePower => "Does the model predict held-out outcomes?",
+            Self::PlainAgreement => "Does the average effect agree with plain estimates?",
         }
     }
 }
@@ -99,31 +120,43 @@ pub struct Verdict {
     pub assumption: Assumption,
     /// The grade.
     pub grade: Grade,
-    /// The figure that the grade is based on.
-    pub figure: f64,
+    /// The figure that the grade is based on; none if the assumption was not tested.
+    pub figure: Option<f64>,
     /// The limits of the grades. A verdict may be doubtful for other reasons too, which its sentence gives.
     pub limits: VerdictLimits,
     /// The verdict in words.
     pub sentence: String,
 }
 
-/// The figures that separate the grades.
+/// The figures that separate the grades. Larger figures are better, unless the limit of `failed` is the larger one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct VerdictLimits {
-    /// The smallest figure with which an assumption is ok.
+    /// The worst figure with which an assumption is ok.
     pub ok: f64,
-    /// The figure below which it failed.
+    /// The figure beyond which it failed.
     pub failed: f64,
+}
+
+impl VerdictLimits {
+    /// Whether larger figures are better.
+    pub fn larger_is_better(&self) -> bool {
+        self.ok >= self.failed
+    }
 }
 
 impl Verdict {
     fn new(assumption: Assumption, figure: f64, limits: VerdictLimits, sentence: String) -> Self {
-        let grade = match figure {
-            figure if figure >= limits.ok => Grade::Ok,
-            figure if figure >= limits.failed => Grade::Doubtful,
-            _ => Grade::Failed,
+        let reaches = |limit: f64| if limits.larger_is_better() { figure >= limit } else { figure <= limit };
+        let grade = match () {
+            () if reaches(limits.ok) => Grade::Ok,
+            () if reaches(limits.failed) => Grade::Doubtful,
+            () => Grade::Failed,
         };
-        Self { assumption, grade, figure, limits, sentence }
+        Self { assumption, grade, figure: Some(figure), limits, sentence }
+    }
+
+    fn not_tested(assumption: Assumption, limits: VerdictLimits, sentence: String) -> Self {
+        Self { assumption, grade: Grade::NotTested, figure: None, limits, sentence }
     }
 }
 
@@ -139,13 +172,66 @@ impl Model {
         let step = data.len().div_ceil(MAX_VERDICT_UNITS);
         let data = data.pick(&data.even_sample(step))?;
         let factual = self.outcomes(&data, data.t(), AskOptions { rho: 0.0, level })?;
-        Ok(vec![
+        let mut verdicts = vec![
             self.separation(&factual),
             self.overlap(&data, level)?,
             self.agreement_of_starts(&data, level)?,
             Self::calibration_verdict(&data, &factual, level),
             self.number_of_classes(),
-        ])
+        ];
+        verdicts.extend(self.predictive_power());
+        if let Some(agreement) = self.plain_agreement(&data, level)? {
+            // a disagreement with the plain data comes before everything else
+            let place = if agreement.grade > Grade::Ok { 0 } else { verdicts.len() };
+            verdicts.insert(place, agreement);
+        }
+        Ok(verdicts)
+    }
+
+    /// Predictive power: R2 of held-out outcomes. Also doubtful if it is within its standard error of 0; none if the fit
+    /// did not compute it.
+    fn predictive_power(&self) -> Option<Verdict> {
+        let r2 = self.fit_report().r2?;
+        let figures = format!("R2 = {:.3}, standard error {:.3}", r2.value, r2.standard_error);
+        let sentence = match r2.value {
+            value if value >= MIN_R2 => format!(
+                "covariates and treatment predict {:.1}% of the variance of held-out outcomes ({figures})",
+                100.0 * value
+            ),
+            value if value > 0.0 => {
+                format!(
+                    "covariates and treatment predict held-out outcomes hardly better than a constant ({figures})"
+                )
+            }
+            _ => format!(
+                "covariates and treatment predict held-out outcomes no better than a constant ({figures})"
+            ),
+        };
+        let limits = VerdictLimits { ok: MIN_R2, failed: -r2.standard_error };
+        let mut verdict = Verdict::new(Assumption::PredictivePower, r2.value, limits, sentence);
+        if r2.value < r2.standard_error && verdict.grade == Grade::Ok {
+            verdict.grade = Grade::Doubtful;
+        }
+        Some(verdict)
+    }
+
+    /// Agreement with plain estimates: the largest distance over outcomes between the model's average effect and a plain
+    /// estimate, in standard errors. With several outcomes the limits grow, so that all of them together exceed them by
+    /// chance as rarely as a single one. None if no plain estimate can be made.
+    fn plain_agreement(&self, data: &Dataset, level: f64) -> Result<Option<Verdict>> {
+        let Some([from, to]) = self.typical_contrast(data.t())? else { return Ok(None) };
+        let options = AskOptions { level, ..AskOptions::default() };
+        let compared = self.compare_plain(data, &from, &to, options)?;
+        let distance = |comparison: &PlainComparison| comparison.distance.unwrap_or(0.0);
+        let with_sentence = compared.iter().filter_map(|own| Some((own, own.sentence()?)));
+        let farthest = with_sentence.max_by(|a, b| distance(a.0).total_cmp(&distance(b.0)));
+        let Some((farthest, sentence)) = farthest else { return Ok(None) };
+        let count = compared.len() as f64;
+        let limit = |single: f64| normal_half_width(1.0 - 2.0 * normal_tail(single) / count);
+        let limits = VerdictLimits { ok: limit(MAX_DISTANCES.0), failed: limit(MAX_DISTANCES.1) };
+        let list = |t: &[f32]| t.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+        let sentence = format!("for {} against {}, {sentence}", list(&to), list(&from));
+        Ok(Some(Verdict::new(Assumption::PlainAgreement, distance(farthest), limits, sentence)))
     }
 
     /// Separation: the share of units with one clearly most probable class.
@@ -183,6 +269,12 @@ impl Model {
     /// Agreement of starts: the share of units for which all solutions that held-out units do not rule out agree. Also
     /// doubtful if most starts lead to other classes: the best may then be best by chance.
     fn agreement_of_starts(&self, data: &Dataset, level: f64) -> Result<Verdict> {
+        let limits = VerdictLimits { ok: 0.9, failed: 0.7 };
+        if self.fit_report().starts.len() < 2 {
+            let sentence =
+                "there is one class or one start: there are no other solutions to compare with".to_owned();
+            return Ok(Verdict::not_tested(Assumption::AgreementOfStarts, limits, sentence));
+        }
         let t = treatment_quantiles(data.t(), 0.5)?;
         let answers = self.outcomes(data, &t, AskOptions { rho: 1.0, level })?;
         let same = true_share(answers.diagnoses.iter().map(|diagnosis| !diagnosis.starts_disagree));
@@ -192,7 +284,6 @@ impl Model {
             100.0 * same,
             self.fit_report().agreement
         );
-        let limits = VerdictLimits { ok: 0.9, failed: 0.7 };
         let mut verdict = Verdict::new(Assumption::AgreementOfStarts, same, limits, sentence);
         if self.fit_report().agreement < MIN_AGREEMENT && verdict.grade == Grade::Ok {
             verdict.grade = Grade::Doubtful;
@@ -221,7 +312,10 @@ impl Model {
     /// Number of classes: the share of the smallest class, or 0 if one class suffices. Also doubtful if one more class
     /// gains much of what the last one gained.
     fn number_of_classes(&self) -> Verdict {
-        let report = self.fit_report();
+        let (report, limits) = (self.fit_report(), VerdictLimits { ok: 0.05, failed: 0.005 });
+        if let Some(sentence) = self.untested_classes() {
+            return Verdict::not_tested(Assumption::NumberOfClasses, limits, sentence);
+        }
         let all: usize = report.class_sizes.iter().sum();
         let smallest = report.class_sizes.iter().min().copied().unwrap_or(0) as f64 / all.max(1) as f64;
         let one_suffices = self.classes() > 1 && report.one_class_suffices;
@@ -238,7 +332,6 @@ impl Model {
             }
         };
         let figure = if one_suffices { 0.0 } else { smallest };
-        let limits = VerdictLimits { ok: 0.05, failed: 0.005 };
         let mut verdict = Verdict::new(Assumption::NumberOfClasses, figure, limits, sentence);
         if let Some(share) = self.further_gain().filter(|share| *share > MAX_FURTHER_GAIN) {
             verdict.grade = verdict.grade.max(Grade::Doubtful);
@@ -248,6 +341,18 @@ impl Model {
             );
         }
         verdict
+    }
+
+    /// Why nothing can be said about the number of classes, if the fit tried no other number.
+    fn untested_classes(&self) -> Option<String> {
+        let mut tried: Vec<usize> = self.fit_report().candidates.iter().map(|tried| tried.classes).collect();
+        tried.sort_unstable();
+        tried.dedup();
+        let is_tested = tried.len() > 1 || (tried.len() == 1 && self.header.config.classes == Classes::Auto);
+        (!is_tested).then(|| match self.classes() {
+            1 => "the model was given one class; no other number was tried".to_owned(),
+            k => format!("the model was given {k} classes; no other number was tried"),
+        })
     }
 
     /// The gain of one more class relative to that of the last class; `None` if it was not tried.
@@ -267,35 +372,22 @@ impl Model {
     }
 }
 
+/// P(Z > z) of a standard normal Z.
+fn normal_tail(z: f64) -> f64 {
+    normal_cdf(-z)
+}
+
 /// The share of `values` that are true; 0 if there are none.
 fn true_share(values: impl Iterator<Item = bool>) -> f64 {
     let (n, count) = values.fold((0, 0), |(n, count), value| (n + 1, count + usize::from(value)));
     f64::from(count as u32) / f64::from((n as u32).max(1))
 }
 
-/// The quantile of the treatments at `share`. Of several treatments, the combination received by a unit that is nearest to
-/// the quantile of each: nobody may have received the combination of all quantiles.
-pub(crate) fn treatment_quantiles(t: &Units, share: f64) -> Result<Units> {
-    let quantile = |j: usize, share: f64| {
-        let mut values: Vec<f32> = (0..t.len()).map(|i| t.row(i)[j]).collect();
-        values.sort_by(f32::total_cmp);
-        values[((values.len() - 1) as f64 * share).round() as usize]
-    };
-    let at: Vec<f32> = (0..t.elements()).map(|j| quantile(j, share)).collect();
-    if t.elements() == 1 {
-        return Units::new("treatment", vec![1], at);
-    }
-    let range: Vec<f32> = (0..t.elements()).map(|j| quantile(j, 1.0) - quantile(j, 0.0)).collect();
-    let distance = |i: usize| -> f64 {
-        let row = t.row(i);
-        let scaled = |j: usize| f64::from((row[j] - at[j]) / range[j].max(f32::MIN_POSITIVE));
-        (0..t.elements()).map(|j| scaled(j).powi(2)).sum()
-    };
-    let nearest = argmin((0..t.len()).map(distance)).unwrap_or(0);
-    Units::new("treatment", vec![t.elements()], t.row(nearest).to_vec())
-}
-
 /// The share of observed elements inside their interval; 0 if none was observed.
 pub(crate) fn covered_share(y: &Units, lower: &Units, upper: &Units) -> f64 {
     coverage(y.values(), lower.values(), upper.values(), y.mask()).map_or(0.0, |coverage| coverage.share)
 }
+
+#[cfg(test)]
+#[path = "verdict_tests.rs"]
+mod tests;

@@ -168,6 +168,10 @@ pub enum Measure {
     CfMse,
     /// The same in units of y.
     CfMseRaw,
+    /// Root mean squared error over pairs, in units of y.
+    Rmse,
+    /// The same relative to the standard deviation of y.
+    RmseSd,
     /// Structural similarity of images.
     Ssim,
     /// Error of effects, with its square root.
@@ -194,9 +198,11 @@ pub enum Measure {
 
 impl Measure {
     /// All measures, in the order of tables.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::CfMse,
         Self::CfMseRaw,
+        Self::Rmse,
+        Self::RmseSd,
         Self::Ssim,
         Self::Pehe,
         Self::PeheSquare,
@@ -215,6 +221,8 @@ impl Measure {
         match self {
             Self::CfMse => Some(scores.cf_mse),
             Self::CfMseRaw => Some(scores.cf_mse_raw),
+            Self::Rmse => scores.rmse,
+            Self::RmseSd => scores.rmse_sd,
             Self::Ssim => scores.ssim,
             Self::Pehe => scores.pehe,
             Self::PeheSquare => scores.pehe_square,

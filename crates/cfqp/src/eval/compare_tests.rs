@@ -39,6 +39,7 @@ fn comparison_data<'a>(
         train_z: None,
         test: &test.data,
         truth,
+        pairs: None,
         effects: None,
         examples: None,
     }
@@ -53,6 +54,7 @@ fn methods_run_once_and_their_cached_runs_are_summarised() {
         train_z: Some(&train.truth.z),
         test: &test.data,
         truth: &truth,
+        pairs: None,
         effects: None,
         examples: None,
     };
@@ -135,6 +137,7 @@ fn effects_are_scored_where_they_are_known() {
         train_z: None,
         test: &test.data,
         truth: &truth,
+        pairs: None,
         effects: Some(&effects),
         examples: None,
     };

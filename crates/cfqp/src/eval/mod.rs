@@ -5,6 +5,7 @@ mod evaluate;
 mod measures;
 mod memory;
 mod oracle;
+mod pairs;
 mod runs;
 mod ssim;
 
@@ -15,5 +16,6 @@ pub use evaluate::{Evaluation, Reference, evaluate, read_classes, read_truth};
 pub use measures::{Pehe, coverage, mse, pehe};
 pub use memory::peak_rss_mb;
 pub use oracle::{Oracle, OracleForUnits};
+pub use pairs::{PairedUnits, Pairs};
 pub use runs::{ComparisonData, ExampleUnits, MethodRun, Scores, TrueEffects};
 pub use ssim::ssim;

@@ -7,9 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use super::memory::{peak_rss_mb, reset_peak};
 use super::oracle::Oracle;
+use super::pairs::answer_pairs;
 use super::{Reference, accuracy, adjusted_rand_index, class_accuracy, coverage, pehe};
+use crate::ask::Answers;
 use crate::config::Base;
 use crate::data::{Dataset, Units, write_atomically};
+use crate::math::mean;
 use crate::rivals::{Counterfactual, Method, MethodConfig, MixtureView};
 use crate::runtime::{Monitor, Resources};
 use crate::train::{Prepared, fingerprint};
@@ -24,8 +27,10 @@ pub struct ComparisonData<'a> {
     pub train_z: Option<&'a [usize]>,
     /// The units that every method is queried for.
     pub test: &'a Dataset,
-    /// The true counterfactuals of the test units.
+    /// The true counterfactuals of the test units, one per unit or one per pair.
     pub truth: &'a Reference,
+    /// The test unit that each entry of `truth` is about, where it has pairs; otherwise it has one entry per unit.
+    pub pairs: Option<&'a [usize]>,
     /// True effects of the test units, where effects are to be scored too.
     pub effects: Option<&'a TrueEffects>,
     /// Units whose answers are to be kept for display.
@@ -91,6 +96,12 @@ pub struct Scores {
     pub cf_mse: f64,
     /// The same in units of y.
     pub cf_mse_raw: f64,
+    /// Root mean squared error in units of y, over pairs.
+    #[serde(default)]
+    pub rmse: Option<f64>,
+    /// The same after division by the standard deviation of each outcome over pairs.
+    #[serde(default)]
+    pub rmse_sd: Option<f64>,
     /// Structural similarity, for images.
     pub ssim: Option<f64>,
     /// Root mean squared error of effects, in units of y.
@@ -120,6 +131,35 @@ pub struct Scores {
     pub peak_rss_mb: Option<f64>,
 }
 
+impl ComparisonData<'_> {
+    /// The answers of a method to all questions, in the order of the truth.
+    fn answer<const N: usize>(
+        &self,
+        answer: impl Fn(&Dataset, &Units) -> Result<[Units; N]>,
+    ) -> Result<[Units; N]> {
+        match self.pairs {
+            None => answer(self.test, &self.truth.t_new),
+            Some(rows) => answer_pairs(self.test, rows, &self.truth.t_new, answer),
+        }
+    }
+}
+
+/// sqrt(mean_j mse_j / variance_j) over the elements j that vary; none if no element does.
+fn relative_rmse(truth: &Units, answers: &Units) -> Option<f64> {
+    let d = truth.elements();
+    let ratio = |j: usize| {
+        let observed = |i: &usize| truth.mask().is_none_or(|mask| mask[*i]);
+        let places: Vec<usize> = (0..truth.len()).map(|i| i * d + j).filter(observed).collect();
+        let values: Vec<f64> = places.iter().map(|&i| truth.values()[i].into()).collect();
+        let gap = |&i: &usize| (f64::from(truth.values()[i]) - f64::from(answers.values()[i])).powi(2);
+        let (center, errors) = (mean(&values), places.iter().map(gap).collect::<Vec<_>>());
+        let variance = mean(&values.iter().map(|value| (value - center).powi(2)).collect::<Vec<_>>());
+        (variance > 0.0).then(|| mean(&errors) / variance)
+    };
+    let ratios: Vec<f64> = (0..d).filter_map(ratio).collect();
+    (!ratios.is_empty()).then(|| mean(&ratios).sqrt())
+}
+
 /// Fits `method`, queries it for the test units and scores the answers; with the answers for the example units.
 pub(super) fn run_method(
     method: Method,
@@ -133,7 +173,7 @@ pub(super) fn run_method(
     let fitted = fit(method, config, data, resources, monitor)?;
     let fit_seconds = start.elapsed().as_secs_f64();
     let start = Instant::now();
-    let answers = fitted.counterfactual(data.test, &data.truth.t_new)?;
+    let [answers] = data.answer(|units, to| Ok([fitted.counterfactual(units, to)?]))?;
     let query_seconds = start.elapsed().as_secs_f64();
     let peak_rss_mb = peak_rss_mb();
     let x_variance = Prepared::new(data.train, config.fit.seed, false)?.scaler.x_variance;
@@ -142,6 +182,8 @@ pub(super) fn run_method(
     let scores = Scores {
         cf_mse: accuracy.cf_mse,
         cf_mse_raw: accuracy.cf_mse_raw,
+        rmse: data.pairs.map(|_| accuracy.cf_mse_raw.sqrt()),
+        rmse_sd: data.pairs.and_then(|_| relative_rmse(&data.truth.y_new, &answers)),
         ssim: accuracy.ssim,
         pehe: pehe.map(|pehe| pehe.root),
         pehe_square: pehe.map(|pehe| pehe.mean_square),
@@ -208,11 +250,21 @@ fn with_mixture_scores(
     scores: Scores,
 ) -> Result<Scores> {
     let Some(MixtureView { model: mixture, options: ask }) = fitted.mixture() else { return Ok(scores) };
-    let answers = mixture.outcomes(data.test, &data.truth.t_new, ask)?;
-    let found: Vec<usize> = answers.diagnoses.iter().map(|diagnosis| diagnosis.class).collect();
+    let intervals = |answers: Answers| [answers.lower, answers.upper];
+    let (found, [lower, upper]) = match data.pairs {
+        None => {
+            let answers = mixture.outcomes(data.test, &data.truth.t_new, ask)?;
+            let found = answers.diagnoses.iter().map(|diagnosis| diagnosis.class).collect();
+            (found, intervals(answers))
+        }
+        Some(_) => {
+            let ask_round = |units: &Dataset, to: &Units| Ok(intervals(mixture.outcomes(units, to, ask)?));
+            (Vec::new(), data.answer(ask_round)?)
+        }
+    };
     let z = data.truth.z.as_ref().filter(|z| z.len() == found.len());
     let covered = match method {
-        Method::Cfqp => Some(coverage(&data.truth.y_new, &answers.lower, &answers.upper)?),
+        Method::Cfqp => Some(coverage(&data.truth.y_new, &lower, &upper)?),
         _ => None,
     };
     Ok(Scores {
@@ -251,6 +303,10 @@ impl RunCache<'_> {
         let groups = (train.groups(), test.groups());
         let key = (method, settings, version, data.train_z, &truth.z, example_treatments, groups);
         let fingerprint = fingerprint(&key, &units)?;
+        let fingerprint = match data.pairs {
+            None => fingerprint,
+            Some(rows) => self::fingerprint(&(fingerprint, rows), &[])?,
+        };
         Ok(Some(folder.join(format!("{}-{}-{fingerprint}.json", method.name(), config.fit.seed))))
     }
 

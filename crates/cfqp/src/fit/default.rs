@@ -3,6 +3,7 @@
 use super::final_mixture::{LabelledClasses, fit_mixture, most_probable_classes};
 use super::finish::finish;
 use crate::Result;
+use crate::config::Classes;
 use crate::math::{adjusted_rand_index, mean};
 use crate::model::{FitReport, Mixture, Model, StartReport};
 use crate::search::{Attempt, Candidate, Selection, select};
@@ -29,7 +30,7 @@ pub(super) fn fit_default(context: &Context<'_>) -> Result<Model> {
         one_class_suffices,
         agreement: agreement(&starts),
         starts,
-        notes: notes(&chosen, one_class_suffices),
+        notes: notes(&chosen, one_class_suffices && context.config.classes != Classes::Given(1)),
         ..report
     };
     finish(context, chosen.base, mixture, alternatives, report)
@@ -63,6 +64,7 @@ fn agreement(starts: &[StartReport]) -> f64 {
     if others.is_empty() { 1.0 } else { mean(&others) }
 }
 
+/// Remarks; `one_class_suffices` if other numbers of classes were tried and explain held-out units no better.
 fn notes(candidate: &Candidate, one_class_suffices: bool) -> Vec<String> {
     let mut notes = Vec::new();
     if one_class_suffices && candidate.classes > 1 {

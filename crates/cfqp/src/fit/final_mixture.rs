@@ -1,10 +1,11 @@
 //! The mixture of given labels: ensemble, scales and class weights, all from held-out residuals.
 
 use super::ensemble::{EnsembleTrainer, Member, fold_count, folds, member_count};
+use super::predictive_power::HeldOutPredictions;
 use crate::Result;
 use crate::config::Sharing;
 use crate::math::{mean, mean_observed};
-use crate::model::{FitReport, Mixture, Prior, Residuals, Scales, class_residuals};
+use crate::model::{FitReport, HeldOutR2, Mixture, Prior, Residuals, Scales, class_residuals};
 use crate::models::BaseConfig;
 use crate::train::{Context, sample};
 
@@ -60,6 +61,7 @@ pub(super) fn fit_mixture(
         class_sizes,
         agreement: 1.0,
         val_nll: held_out_nll(context, &members, &scales, &prior),
+        r2: held_out_r2(context, &members, &scales, &prior),
         val_mse: mean_observed(residuals.iter().flat_map(|class| &class.squares).copied()),
         epochs: members.iter().map(|member| member.epochs).max().unwrap_or(0),
         training_length: settings.length,
@@ -96,6 +98,27 @@ fn held_out_residuals(
         all.iter_mut().zip(member).for_each(|(all, own)| all.append(own));
     }
     all
+}
+
+/// R2 of units under members that were not trained on them.
+fn held_out_r2(
+    context: &Context<'_>,
+    members: &[Member],
+    scales: &Scales,
+    prior: &Prior,
+) -> Option<HeldOutR2> {
+    let max_units =
+        (MAX_RESIDUALS / context.scaler.y.elements() / members.len().max(1)).max(MIN_RESIDUAL_UNITS);
+    let by_member = context.pool.map(members.iter().collect(), |member| {
+        let rows = sample(&member.held_out, max_units);
+        let members = vec![member.components.clone()];
+        let mixture = Mixture { members, scales: scales.clone(), prior: prior.clone() };
+        let predicted = mixture.predictive_mean(&context.batcher(), &rows, context.device);
+        HeldOutPredictions { y: context.batcher().outcomes(&rows), predicted, rows }
+    });
+    let mut all = HeldOutPredictions::default();
+    by_member.into_iter().for_each(|member| all.append(member));
+    all.r2(context.data.y(), context.data.groups())
 }
 
 /// Mean negative log-likelihood of units under members that were not trained on them.

@@ -6,6 +6,7 @@ mod final_mixture;
 mod finish;
 mod known_classes;
 mod paper;
+mod predictive_power;
 mod setup;
 mod study;
 

@@ -140,6 +140,20 @@ impl Mixture {
         mean
     }
 
+    /// The mean of the outcome given x and t, sum_k w_k(x) m_k(x, t), of `rows`, `[n, y elements]`, flat.
+    pub(crate) fn predictive_mean(&self, batcher: &Batcher<'_>, rows: &[usize], device: &Device) -> Vec<f32> {
+        let d = batcher.scaler.y.elements();
+        let weights: Vec<Vec<f32>> = rows.iter().map(|&row| self.prior.log(batcher, row)).collect();
+        let mut mean = vec![0.0; rows.len() * d];
+        for k in 0..self.classes() {
+            let own = self.mean(k, batcher, rows, device);
+            for (i, (mean, own)) in mean.iter_mut().zip(own).enumerate() {
+                *mean += weights[i / d][k].exp() * own;
+            }
+        }
+        mean
+    }
+
     /// Mean and smoothed variance of m_k(x, t) over members.
     pub(crate) fn member_moments(
         &self,

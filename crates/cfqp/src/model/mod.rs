@@ -20,7 +20,7 @@ pub use fitted::Model;
 pub(crate) use header::{Header, MixtureHeader};
 pub(crate) use mixture::{Joint, Mixture, class_residuals};
 pub(crate) use prior::Prior;
-pub use report::{ClassScore, FitReport, SplitSizes, StartReport, TrainingLength};
+pub use report::{ClassScore, FitReport, HeldOutR2, SplitSizes, StartReport, TrainingLength};
 pub(crate) use scales::{Residuals, Scales};
 pub(crate) use sparse_effects::SparseEffects;
 pub(crate) use support::Support;

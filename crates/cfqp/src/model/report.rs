@@ -27,6 +27,9 @@ pub struct FitReport {
     pub val_nll: f64,
     /// Mean squared error of such units, each under its most probable class, in standardised outcomes.
     pub val_mse: f64,
+    /// The share of the variance of held-out outcomes that their predicted means explain; none if it was not computed.
+    #[serde(default)]
+    pub r2: Option<HeldOutR2>,
     /// Epochs of the member trained longest.
     pub epochs: usize,
     /// The training length of the members.
@@ -34,6 +37,17 @@ pub struct FitReport {
     pub training_length: TrainingLength,
     /// Remarks for the user.
     pub notes: Vec<String>,
+}
+
+/// R2 = 1 - sum (y - predicted)^2 / sum (y - mean)^2 of outcomes of units that the predicting member was not trained on.
+/// The prediction, sum_k w_k m_k(x, t), does not use the outcome.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HeldOutR2 {
+    /// At most 1; negative if a constant predicts better.
+    pub value: f64,
+    /// Its standard error, clustered by subject.
+    pub standard_error: f64,
 }
 
 /// The held-out scores of a base model and a number of classes.

@@ -3,7 +3,7 @@
 
 use gemm::{Parallelism, gemm};
 
-use crate::math::{NotPositiveDefinite, cholesky_solve};
+use crate::math::{NotPositiveDefinite, cholesky_solve, dot};
 
 /// The penalties to choose from by held-out units.
 pub(crate) const PENALTIES: [f64; 7] = [1e-6, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0];
@@ -58,6 +58,25 @@ impl RidgeProblem<'_> {
             Ok(Solution { weight: narrow(&w), bias: narrow(&bias) })
         };
         penalties.iter().map(solve).collect()
+    }
+
+    /// The weights w for which `contrast` of the solution is sum_i w_i y_i: Z (Z'Z + penalty n)^-1 a. The outcomes are not
+    /// read.
+    ///
+    /// # Shapes
+    /// contrast `[features]` to `[n]`
+    pub(crate) fn contrast_weights(
+        &self,
+        contrast: &[f64],
+        penalty: f64,
+    ) -> Result<Vec<f64>, NotPositiveDefinite> {
+        let n = self.z.len() / self.features;
+        let (z, _, z_scale) = standardise(self.z, self.features, true);
+        let gram = transpose_times(&z, self.features, &z, self.features, n);
+        let contrast: Vec<f64> = contrast.iter().zip(&z_scale).map(|(a, scale)| a / scale).collect();
+        let solved =
+            RidgeProblem { outputs: 1, ..*self }.standardised_weights(&gram, &contrast, penalty, n)?;
+        Ok(z.chunks_exact(self.features).map(|z| dot(z, &solved)).collect())
     }
 
     /// (Z'Z + penalty n)^-1 Z'Y. Where that is singular to rounding, the smallest penalty is raised until it is not.

@@ -56,11 +56,8 @@ impl Shapes {
         Ok(())
     }
 
-    /// Standardised treatments of `n` units, from one treatment per unit or one for all.
-    ///
-    /// # Shapes
-    /// `[n or 1, d_t]` to `[n, d_t]`
-    pub(crate) fn treatments(&self, moments: &ChannelScaler, t: &Units, n: usize) -> Result<Vec<f32>> {
+    /// Checks that `t` has one treatment for each of `n` units, or one for all.
+    pub(crate) fn check_treatments(&self, t: &Units, n: usize) -> Result<()> {
         if t.elements() != self.t || t.shape().len() != 1 {
             let problem = format!("{} numbers per treatment, the model has {}", t.elements(), self.t);
             return Err(Error::data("treatment", problem, "give as many numbers as t has in the data"));
@@ -69,6 +66,15 @@ impl Shapes {
             let problem = format!("{} treatments for {n} units", t.len());
             return Err(Error::data("treatment", problem, "give one for every unit, or one for all"));
         }
+        Ok(())
+    }
+
+    /// Standardised treatments of `n` units, from one treatment per unit or one for all.
+    ///
+    /// # Shapes
+    /// `[n or 1, d_t]` to `[n, d_t]`
+    pub(crate) fn treatments(&self, moments: &ChannelScaler, t: &Units, n: usize) -> Result<Vec<f32>> {
+        self.check_treatments(t, n)?;
         let mut out = Vec::with_capacity(n * self.t);
         (0..n).for_each(|i| moments.standardise_into(&t.row(if t.len() == 1 { 0 } else { i }), &mut out));
         Ok(out)

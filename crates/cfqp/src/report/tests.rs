@@ -16,7 +16,7 @@ fn fit_oscillators(classes: usize) -> (UnitBatch, Model) {
 fn the_sections_of_a_report_agree_with_each_other() {
     let (units, model) = fit_oscillators(3);
     let report = Report::new(&model, &units, None, &ReportSpec::default()).unwrap();
-    assert_eq!((report.data.units, report.verdicts.len(), report.classes.len()), (300, 5, 3));
+    assert_eq!((report.data.units, report.verdicts.len(), report.classes.len()), (300, 7, 3));
     assert_eq!(report.classes.iter().map(|class| class.units).sum::<usize>(), 300);
     let effects = &report.effects;
     assert_eq!(effects.outcomes[0].histogram.counts.concat().iter().sum::<usize>(), 300);

@@ -97,9 +97,13 @@ fn every_method_gives_the_same_bits_for_its_seed_on_any_number_of_threads() {
 fn under_the_factual_treatment_a_unit_keeps_its_outcome() {
     for (x, y) in [(&[4][..], &[3][..]), (&[2, 12], &[2, 12]), (&[1, 16, 16], &[2, 16, 16])] {
         let data = random(40, x, y, false);
-        for (method, max_gap) in
-            [(Method::DeepScm, 1e-4), (Method::DiffScm, 0.02), (Method::Cfqp, 1e-4), (Method::Oracle, 1e-4)]
-        {
+        for (method, max_gap) in [
+            (Method::DeepScm, 1e-4),
+            (Method::DiffScm, 0.02),
+            (Method::Cfqp, 1e-4),
+            (Method::Oracle, 1e-4),
+            (Method::Residual, 1e-4),
+        ] {
             let answers = fit(method, &data, 1, 2).counterfactual(&data, data.t()).unwrap();
             let gap = answers.values().iter().zip(data.y().values()).map(|(a, b)| (a - b).abs());
             let gap = gap.fold(0.0, f32::max);
@@ -143,7 +147,12 @@ fn a_shift_by_the_treatment_is_answered_with_the_units_own_noise() {
     // the noise has variance 1/3
     assert!((0.28..0.40).contains(&error(Method::DeepIte)), "{}", error(Method::DeepIte));
     assert!((0.28..0.60).contains(&error(Method::Sc)), "{}", error(Method::Sc));
-    for (method, max_error) in [(Method::Cfqp, 0.001), (Method::DeepScm, 0.01), (Method::DiffScm, 0.02)] {
+    assert!((0.28..0.40).contains(&error(Method::Regression)), "{}", error(Method::Regression));
+    let shrunk = error(Method::ShrunkResidual);
+    assert!((0.07..0.10).contains(&shrunk), "half of the noise: {shrunk}");
+    for (method, max_error) in
+        [(Method::Cfqp, 0.001), (Method::Residual, 0.001), (Method::DeepScm, 0.01), (Method::DiffScm, 0.02)]
+    {
         let error = error(method);
         assert!(error < max_error, "{method:?}: {error}");
     }

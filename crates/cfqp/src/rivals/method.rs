@@ -6,6 +6,7 @@ use super::Counterfactual;
 use super::cfqp::{Cfqp, DeepIte, PublishedCfqp};
 use super::deep_scm::{DeepScm, DeepScmConfig};
 use super::diff_scm::{DiffScm, DiffScmConfig};
+use super::plain::{PlainRegression, ResidualShare};
 use super::synthetic_control::{SyntheticControl, SyntheticControlConfig};
 use crate::ask::AskOptions;
 use crate::config::{FitConfig, Start};
@@ -33,11 +34,32 @@ pub enum Method {
     Cfqp,
     /// The library's own method with the true classes given.
     Oracle,
+    /// A plain regression on covariates and treatment.
+    Regression,
+    /// The regression plus the unit's residual.
+    Residual,
+    /// The regression plus a share of the unit's residual.
+    ShrunkResidual,
 }
 
 impl Method {
-    /// All methods, in the order of the paper's tables.
-    pub const ALL: [Self; 8] = [
+    /// All methods: those of the paper's tables, then the plain ones.
+    pub const ALL: [Self; 11] = [
+        Self::DeepIte,
+        Self::Sc,
+        Self::DeepScm,
+        Self::DiffScm,
+        Self::CfqpKmeans,
+        Self::CfqpGmm,
+        Self::Cfqp,
+        Self::Oracle,
+        Self::Regression,
+        Self::Residual,
+        Self::ShrunkResidual,
+    ];
+
+    /// The methods of the paper's tables, in their order.
+    pub const PAPER: [Self; 8] = [
         Self::DeepIte,
         Self::Sc,
         Self::DeepScm,
@@ -59,6 +81,9 @@ impl Method {
             Self::CfqpGmm => "cfqp-gmm",
             Self::Cfqp => "cfqp",
             Self::Oracle => "oracle",
+            Self::Regression => "regression",
+            Self::Residual => "residual",
+            Self::ShrunkResidual => "shrunk-residual",
         }
     }
 
@@ -90,6 +115,7 @@ impl Method {
                 Box::new(PublishedCfqp::fit(data, start, &config, resources, monitor)?)
             }
             UsedSettings::Cfqp(config, rho) => Box::new(Cfqp::fit(data, &config, rho, resources, monitor)?),
+            UsedSettings::Plain(share, seed) => Box::new(PlainRegression::fit(data, share, seed)?),
             UsedSettings::Oracle(..) => {
                 let hint = "leave the oracle out, or fit it with the true classes";
                 return Err(Error::config(
@@ -123,6 +149,8 @@ pub(crate) enum UsedSettings {
     /// With rho.
     #[serde(rename = "Told")]
     Oracle(FitConfig, f32),
+    /// With the seed.
+    Plain(ResidualShare, u64),
 }
 
 /// The settings of all methods.
@@ -176,6 +204,9 @@ impl MethodConfig {
             Method::CfqpGmm => UsedSettings::PublishedCfqp(Start::Gmm, fit),
             Method::Cfqp => UsedSettings::Cfqp(fit, self.rho),
             Method::Oracle => UsedSettings::Oracle(fit, self.rho),
+            Method::Regression => UsedSettings::Plain(ResidualShare::None, fit.seed),
+            Method::Residual => UsedSettings::Plain(ResidualShare::All, fit.seed),
+            Method::ShrunkResidual => UsedSettings::Plain(ResidualShare::Learned, fit.seed),
         }
     }
 
@@ -208,7 +239,9 @@ mod tests {
         let mut faster = default.clone();
         faster.fit.learning_rate = Some(0.5);
         for method in Method::ALL {
-            assert_eq!(text(&default, method) == text(&faster, method), method == Method::Sc, "{method:?}");
+            let fixed =
+                matches!(method, Method::Sc | Method::Regression | Method::Residual | Method::ShrunkResidual);
+            assert_eq!(text(&default, method) == text(&faster, method), fixed, "{method:?}");
         }
     }
 }

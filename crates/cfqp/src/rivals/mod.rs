@@ -7,6 +7,9 @@
 //! | Deep-SCM | a conditional normalising flow: noise is abducted under t and pushed through under t' |
 //! | Diff-SCM | a diffusion: noise is abducted along the probability flow under t, which is followed back under t' |
 //! | CFQP, k-means or GMM | the published algorithm |
+//! | regression | m(x, t') of a cross-fitted ridge regression |
+//! | residual | the same plus the unit's residual, m(x, t') + y - m(x, t) |
+//! | shrunk residual | the same with half of the residual, or the share that repeats of a subject have in common |
 //!
 //! None of them uses the truth. Equal data, settings and seed give equal bits, for any number of threads.
 
@@ -19,6 +22,7 @@ mod diff_scm;
 mod dopri;
 mod flow;
 mod method;
+mod plain;
 mod pyramid;
 mod simplex;
 mod synthetic_control;

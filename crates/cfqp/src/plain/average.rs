@@ -1,0 +1,225 @@
+//! Average effects of one treatment against another by plain estimators.
+//!
+//! - Difference of means of the units that received exactly these treatments, where both are levels of a treatment with
+//!   few values: unadjusted, so confounded wherever covariates drive the treatment.
+//! - Regression adjustment: the mean difference of the predictions of a cross-fitted regression.
+//! - Doubly robust: the same, corrected by the weighted residuals of units that received the treatment (AIPW, with a
+//!   logistic propensity) or nearly received it (continuous treatment: kernel weights over a Gaussian density).
+//!
+//! The adjusted ones assume that the covariates contain every common cause of treatment and outcome.
+
+use std::ops::Range;
+
+use serde::Serialize;
+
+use super::cluster_error::clustered_error;
+use super::level_effects::{Levels, difference_of_means, doubly_robust_levels};
+use super::levels::treatment_levels;
+use super::local_effects::doubly_robust_local;
+use super::regression::{CrossFitted, Outcomes};
+use crate::data::{Dataset, Units};
+use crate::math::normal_half_width;
+use crate::{Error, Result};
+
+/// The largest number of units that estimates are made from ...
+const MAX_UNITS: usize = 20_000;
+/// ... and of units times covariates.
+const MAX_VALUES: usize = 1_000_000;
+/// The largest number of covariates.
+const MAX_COVARIATES: usize = 256;
+/// The smallest number of units of an adjusted estimate.
+const MIN_UNITS: usize = 30;
+
+/// A plain estimator of an average effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlainMethod {
+    /// The difference of the mean outcomes of units that received either treatment.
+    DifferenceOfMeans,
+    /// The mean difference of the predictions of a regression.
+    Regression,
+    /// A regression corrected by weighted residuals.
+    DoublyRobust,
+}
+
+impl PlainMethod {
+    /// The name in output.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::DifferenceOfMeans => "difference of means",
+            Self::Regression => "regression",
+            Self::DoublyRobust => "doubly robust",
+        }
+    }
+}
+
+/// A plain estimate of an average effect, with its interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct PlainEstimate {
+    /// The estimator.
+    pub method: PlainMethod,
+    /// The average effect.
+    pub effect: f64,
+    /// Its standard error.
+    pub standard_error: f64,
+    /// The lower end of its interval.
+    pub lower: f64,
+    /// The upper end of its interval.
+    pub upper: f64,
+    /// The number of units it is based on.
+    pub units: usize,
+}
+
+/// An estimate of one outcome: the effect, its standard error and the number of units.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Estimate {
+    pub effect: f64,
+    pub standard_error: f64,
+    pub units: usize,
+}
+
+impl Estimate {
+    /// The mean of `terms` over units, with a standard error clustered by subject.
+    pub(super) fn from_terms(terms: &[f64], groups: Option<&[u32]>) -> Self {
+        let n = terms.len() as f64;
+        let effect = terms.iter().sum::<f64>() / n;
+        let influence: Vec<f64> = terms.iter().map(|term| (term - effect) / n).collect();
+        Self { effect, standard_error: clustered_error(&influence, groups), units: terms.len() }
+    }
+}
+
+/// Units with every outcome as one number, and the two treatments to compare.
+pub(super) struct Contrast<'a> {
+    pub data: &'a Dataset,
+    /// `[n, outcomes]`
+    pub y: Vec<f32>,
+    pub outcomes: usize,
+    pub from: Units,
+    pub to: Units,
+}
+
+impl Contrast<'_> {
+    /// Outcome `j` of unit `i`.
+    pub(super) fn outcome(&self, i: usize, j: usize) -> f64 {
+        f64::from(self.y[i * self.outcomes + j])
+    }
+}
+
+/// Plain estimates of the average effect of `to` against `from` for every outcome, the mean of a range of elements of y.
+/// At most 20,000 evenly spaced units are used, and only those with all outcomes observed. An estimate that the data do
+/// not allow is left out: too few units, a treatment that nobody received, more than 256 covariates.
+///
+/// ```
+/// use cfqp::data::{Dataset, Units};
+/// use cfqp::plain::{PlainMethod, plain_estimates};
+///
+/// let (mut x, mut t, mut y) = (Vec::new(), Vec::new(), Vec::new());
+/// for i in 0..200 {
+///     let (covariate, treatment) = ((i % 17) as f32, (i % 2) as f32);
+///     x.push(covariate);
+///     t.push(treatment);
+///     y.push(covariate + 3.0 * treatment + (i % 5) as f32);
+/// }
+/// let units = |values| Units::new("a", vec![1], values);
+/// let data = Dataset::new(units(x)?, units(t)?, units(y)?)?;
+/// let estimates = plain_estimates(&data, &[0..1], &[0.0], &[1.0], 0.9)?;
+/// let robust = estimates[0].iter().find(|estimate| estimate.method == PlainMethod::DoublyRobust).unwrap();
+/// assert!((robust.effect - 3.0).abs() < 3.0 * robust.standard_error);
+/// # Ok::<(), cfqp::Error>(())
+/// ```
+///
+/// # Errors
+/// If the treatments have another dimension than those of the data.
+pub fn plain_estimates(
+    data: &Dataset,
+    outcomes: &[Range<usize>],
+    from: &[f32],
+    to: &[f32],
+    level: f64,
+) -> Result<Vec<Vec<PlainEstimate>>> {
+    let d_t = data.t().elements();
+    if from.len() != d_t || to.len() != d_t {
+        let problem = format!("{} and {} numbers per treatment, the data have {d_t}", from.len(), to.len());
+        return Err(Error::data("treatment", problem, "give as many numbers as t has in the data"));
+    }
+    let mut found = vec![Vec::new(); outcomes.len()];
+    let Some((units, y)) = observed_units(data, outcomes)? else { return Ok(found) };
+    let treatment = |values: &[f32]| Units::new("treatment", vec![d_t], values.to_vec());
+    let contrast =
+        Contrast { data: &units, y, outcomes: outcomes.len(), from: treatment(from)?, to: treatment(to)? };
+    let z = normal_half_width(level);
+    for (method, estimates) in estimate_all(&contrast)? {
+        for (found, estimate) in found.iter_mut().zip(estimates) {
+            let Estimate { effect, standard_error, units } = estimate;
+            let (lower, upper) = (effect - z * standard_error, effect + z * standard_error);
+            if effect.is_finite() && standard_error.is_finite() {
+                found.push(PlainEstimate { method, effect, standard_error, lower, upper, units });
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The estimates of every method that can be used, one per outcome.
+fn estimate_all(contrast: &Contrast<'_>) -> Result<Vec<(PlainMethod, Vec<Estimate>)>> {
+    let mut found = Vec::new();
+    let levels = treatment_levels(contrast.data.t()).map(|_| Levels::new(contrast));
+    if let Some(levels) = &levels {
+        found.extend(difference_of_means(contrast, levels).map(|e| (PlainMethod::DifferenceOfMeans, e)));
+    }
+    if contrast.data.len() < MIN_UNITS || contrast.data.x().elements() > MAX_COVARIATES {
+        return Ok(found);
+    }
+    let y = Outcomes { values: &contrast.y, outputs: contrast.outcomes };
+    let regression = CrossFitted::fit(contrast.data, y, 0)?;
+    found.push((PlainMethod::Regression, adjust(contrast, &regression)?));
+    let robust = match &levels {
+        Some(levels) => doubly_robust_levels(contrast, levels, &regression),
+        None => doubly_robust_local(contrast, &regression),
+    };
+    found.extend(robust.map(|estimates| (PlainMethod::DoublyRobust, estimates)));
+    Ok(found)
+}
+
+/// Regression adjustment. The influence of a unit is its own effect's and that of its residual on the regression.
+fn adjust(contrast: &Contrast<'_>, regression: &CrossFitted) -> Result<Vec<Estimate>> {
+    let Contrast { data, outcomes, from, to, .. } = contrast;
+    let [low, high, own] = [from, to, data.t()].map(|t| regression.held_out(data.x(), t));
+    let weights = regression.contrast_weights(data, from, to)?;
+    let n = data.len();
+    let estimate = |j: usize| {
+        let effect = |i: usize| f64::from(high[i * outcomes + j] - low[i * outcomes + j]);
+        let mean = (0..n).map(effect).sum::<f64>() / n as f64;
+        let influence: Vec<f64> = (0..n)
+            .map(|i| {
+                let residual = contrast.outcome(i, j) - f64::from(own[i * outcomes + j]);
+                (effect(i) - mean) / n as f64 + weights[i] * residual
+            })
+            .collect();
+        Estimate { effect: mean, standard_error: clustered_error(&influence, data.groups()), units: n }
+    };
+    Ok((0..*outcomes).map(estimate).collect())
+}
+
+/// The units with all outcomes observed, at most as many as can be used, and their outcomes; none if there are none.
+fn observed_units(data: &Dataset, outcomes: &[Range<usize>]) -> Result<Option<(Dataset, Vec<f32>)>> {
+    let outcome = |i: usize, range: &Range<usize>| {
+        let (values, mask) = (data.y().row(i), data.y().mask_row(i));
+        let observed = range.clone().filter(|&j| mask.is_none_or(|mask| mask[j]));
+        let (n, sum) = observed.fold((0.0, 0.0), |(n, sum), j| (n + 1.0, sum + f64::from(values[j])));
+        (n > 0.0).then(|| (sum / n) as f32)
+    };
+    let row = |i: usize| outcomes.iter().map(|range| outcome(i, range)).collect::<Option<Vec<f32>>>();
+    let rows: Vec<(usize, Vec<f32>)> = (0..data.len()).filter_map(|i| Some((i, row(i)?))).collect();
+    if rows.is_empty() || outcomes.is_empty() {
+        return Ok(None);
+    }
+    let max = MAX_UNITS.min((MAX_VALUES / data.x().elements()).max(MIN_UNITS));
+    let step = rows.len().div_ceil(max);
+    let (rows, y): (Vec<usize>, Vec<Vec<f32>>) = rows.into_iter().step_by(step).unzip();
+    Ok(Some((data.pick(&rows)?, y.concat())))
+}
+
+#[cfg(test)]
+#[path = "average_tests.rs"]
+mod tests;

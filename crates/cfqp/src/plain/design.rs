@@ -1,0 +1,230 @@
+//! The columns that a plain regression works on: covariates, the treatment, and functions of both.
+
+use rand::RngExt as _;
+use rand_distr::{Distribution, StandardNormal};
+
+use crate::data::Units;
+use crate::{Rng, stream};
+
+/// More covariates than this are projected at random onto as many.
+const MAX_COVARIATES: usize = 512;
+/// Quantiles of a treatment at which its piecewise linear curve may bend.
+const KNOTS: [f64; 6] = [0.1, 0.25, 0.4, 0.6, 0.75, 0.9];
+/// The largest number of cosine features.
+const MAX_COSINES: usize = 192;
+/// Units per cosine feature.
+const UNITS_PER_COSINE: usize = 4;
+
+/// The functions of covariates and treatment in a regression. All contain x, t and the products of both.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Basis {
+    /// With t^2.
+    Quadratic,
+    /// With a piecewise linear curve of t.
+    Curve,
+    /// With random cosine features of x and t of this length scale: a smooth function of both.
+    Smooth(f64),
+}
+
+impl Basis {
+    /// All that are tried.
+    pub(super) const ALL: [Self; 5] =
+        [Self::Quadratic, Self::Curve, Self::Smooth(2.0), Self::Smooth(1.0), Self::Smooth(0.5)];
+}
+
+/// Standardised values of one array per unit: a column per element that varies, and an indicator per element that is
+/// missing in some units.
+#[derive(Clone, Debug)]
+pub(super) struct Columns {
+    /// Element, mean and deviation of every column.
+    elements: Vec<(usize, f64, f64)>,
+    missing: Vec<usize>,
+    /// `[columns before, MAX_COVARIATES]`, where there are too many.
+    projection: Option<Vec<f32>>,
+}
+
+impl Columns {
+    pub(super) fn fit(units: &Units, rng: &mut Rng) -> Self {
+        let (d, n) = (units.elements(), units.len());
+        let mut sums = vec![(0.0, 0.0, 0.0); d];
+        for i in 0..n {
+            let (values, mask) = (units.row(i), units.mask_row(i));
+            for j in (0..d).filter(|&j| mask.is_none_or(|mask| mask[j])) {
+                let value = f64::from(values[j]);
+                sums[j] = (sums[j].0 + 1.0, sums[j].1 + value, sums[j].2 + value * value);
+            }
+        }
+        let moments = |(count, sum, squares): (f64, f64, f64)| {
+            let mean = sum / count.max(1.0);
+            (mean, (squares / count.max(1.0) - mean * mean).max(0.0).sqrt())
+        };
+        let scaled = sums.iter().map(|sums| moments(*sums)).enumerate();
+        let varies = |(_, (mean, deviation)): &(usize, (f64, f64))| *deviation > 1e-6 * mean.abs().max(1e-6);
+        let elements: Vec<_> = scaled.filter(varies).map(|(j, (mean, scale))| (j, mean, scale)).collect();
+        let missing: Vec<usize> = (0..d).filter(|&j| (0.5..n as f64 - 0.5).contains(&sums[j].0)).collect();
+        let wide = elements.len() + missing.len();
+        let projection = (wide > MAX_COVARIATES).then(|| {
+            let scale = 1.0 / (wide as f32).sqrt();
+            let draw = |_| scale * Distribution::<f32>::sample(&StandardNormal, rng);
+            (0..wide * MAX_COVARIATES).map(draw).collect()
+        });
+        Self { elements, missing, projection }
+    }
+
+    /// The number of columns.
+    pub(super) fn len(&self) -> usize {
+        (self.elements.len() + self.missing.len()).min(MAX_COVARIATES)
+    }
+
+    /// The columns of unit `i`.
+    pub(super) fn row(&self, units: &Units, i: usize) -> Vec<f32> {
+        let (values, mask) = (units.row(i), units.mask_row(i));
+        let observed = |j: usize| mask.is_none_or(|mask| mask[j]);
+        let value = |&(j, mean, scale): &(usize, f64, f64)| {
+            if observed(j) { ((f64::from(values[j]) - mean) / scale) as f32 } else { 0.0 }
+        };
+        let mut row: Vec<f32> = self.elements.iter().map(value).collect();
+        row.extend(self.missing.iter().map(|&j| f32::from(u8::from(!observed(j)))));
+        let Some(projection) = &self.projection else { return row };
+        let mut projected = vec![0.0; MAX_COVARIATES];
+        for (value, weights) in row.iter().zip(projection.chunks_exact(MAX_COVARIATES)) {
+            projected.iter_mut().zip(weights).for_each(|(sum, weight)| *sum += value * weight);
+        }
+        projected
+    }
+}
+
+/// How units and treatments become columns of a regression.
+#[derive(Clone, Debug)]
+pub(super) struct Design {
+    pub x: Columns,
+    t: Columns,
+    basis: Basis,
+    /// The knots of every treatment, standardised.
+    knots: Vec<Vec<f32>>,
+    /// Frequencies `[cosines, x and t]`, and phases.
+    cosines: Vec<(Vec<f32>, f32)>,
+}
+
+impl Design {
+    /// The columns for these units; `seed` determines random features.
+    pub(super) fn fit(x: &Units, t: &Units, basis: Basis, seed: u64) -> Self {
+        let rng = &mut stream(seed, &["plain", "design"]);
+        let (x_columns, t_columns) = (Columns::fit(x, rng), Columns::fit(t, rng));
+        let mut design = Self { x: x_columns, t: t_columns, basis, knots: Vec::new(), cosines: Vec::new() };
+        match basis {
+            Basis::Quadratic => {}
+            Basis::Curve => design.knots = design.quantiles(t),
+            Basis::Smooth(scale) => design.cosines = design.draw_cosines(x.len(), scale, rng),
+        }
+        design
+    }
+
+    fn quantiles(&self, t: &Units) -> Vec<Vec<f32>> {
+        let rows: Vec<Vec<f32>> = (0..t.len()).map(|i| self.t.row(t, i)).collect();
+        let knots = |j: usize| {
+            let mut values: Vec<f32> = rows.iter().map(|row| row[j]).collect();
+            values.sort_by(f32::total_cmp);
+            let mut knots =
+                KNOTS.map(|share| values[((values.len() - 1) as f64 * share).round() as usize]).to_vec();
+            knots.dedup();
+            knots
+        };
+        (0..self.t.len()).map(knots).collect()
+    }
+
+    fn draw_cosines(&self, units: usize, scale: f64, rng: &mut Rng) -> Vec<(Vec<f32>, f32)> {
+        let count = (units / UNITS_PER_COSINE).clamp(8, MAX_COSINES);
+        let (d_x, d_t) = (self.x.len(), self.t.len());
+        // distances of covariates grow with the root of their number
+        let [x_scale, t_scale] =
+            [scale * (d_x.max(1) as f64).sqrt(), scale].map(|scale| (1.0 / scale) as f32);
+        let mut cosine = |_| {
+            let mut draw = |scale: f32| scale * Distribution::<f32>::sample(&StandardNormal, rng);
+            let frequency = (0..d_x + d_t).map(|j| draw(if j < d_x { x_scale } else { t_scale })).collect();
+            (frequency, rng.random_range(0.0..std::f32::consts::TAU))
+        };
+        (0..count).map(&mut cosine).collect()
+    }
+
+    /// The number of columns.
+    pub(super) fn len(&self) -> usize {
+        let (d_x, d_t) = (self.x.len(), self.t.len());
+        let curves: usize = self.knots.iter().map(Vec::len).sum();
+        let squares = if self.basis == Basis::Curve { 0 } else { d_t };
+        // a design without columns has one of zeros
+        (d_x + d_t + squares + curves + d_x * d_t + self.cosines.len()).max(1)
+    }
+
+    /// The columns of unit `i` with treatment `j` of `t`.
+    fn row_into(&self, x: &Units, i: usize, t: &Units, j: usize, out: &mut Vec<f32>) {
+        let (x, t) = (self.x.row(x, i), self.t.row(t, j));
+        let start = out.len();
+        out.extend_from_slice(&x);
+        out.extend_from_slice(&t);
+        if self.basis != Basis::Curve {
+            out.extend(t.iter().map(|t| t * t));
+        }
+        for (t, knots) in t.iter().zip(&self.knots) {
+            out.extend(knots.iter().map(|knot| (t - knot).max(0.0)));
+        }
+        t.iter().for_each(|t| out.extend(x.iter().map(|x| x * t)));
+        out.extend(self.cosines.iter().map(|(frequency, phase)| {
+            let (of_x, of_t) = frequency.split_at(x.len());
+            let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
+            (dot(of_x, &x) + dot(of_t, &t) + phase).cos()
+        }));
+        if out.len() == start {
+            out.push(0.0);
+        }
+    }
+
+    /// The columns of `rows` of x, with a treatment each or one for all.
+    ///
+    /// # Shapes
+    /// `[rows, len]`
+    pub(super) fn matrix(&self, x: &Units, t: &Units, rows: &[usize]) -> Vec<f32> {
+        let mut out = Vec::with_capacity(rows.len() * self.len());
+        rows.iter().for_each(|&i| self.row_into(x, i, t, if t.len() == 1 { 0 } else { i }, &mut out));
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_standardised_and_missing_values_are_marked() {
+        let mask = Some(vec![true, true, true, false, true, true]);
+        let x = Units::with_mask("x", vec![2], vec![1.0, 5.0, 3.0, 0.0, 1.0, 5.0], mask).unwrap();
+        let columns = Columns::fit(&x, &mut stream(1, &["a"]));
+        assert_eq!(columns.len(), 2, "the second element is constant, but missing in a unit");
+        assert_eq!(columns.row(&x, 1)[1], 1.0);
+        assert!((columns.row(&x, 0)[0] + columns.row(&x, 1)[0] + columns.row(&x, 2)[0]).abs() < 1e-6);
+    }
+
+    #[test]
+    fn every_basis_has_as_many_columns_as_it_says() {
+        let values: Vec<f32> = (0..80).map(|i| ((i * 37) % 23) as f32).collect();
+        let (x, t) = (
+            Units::new("x", vec![2], values.clone()).unwrap(),
+            Units::new("t", vec![1], values[..40].to_vec()).unwrap(),
+        );
+        for basis in Basis::ALL {
+            let design = Design::fit(&x, &t, basis, 1);
+            assert_eq!(design.matrix(&x, &t, &[3, 5]).len(), 2 * design.len(), "{basis:?}");
+        }
+        let constant = Units::new("x", vec![1], vec![1.0; 40]).unwrap();
+        let design = Design::fit(&constant, &constant, Basis::Quadratic, 1);
+        assert_eq!(design.matrix(&constant, &constant, &[0]), [0.0]);
+    }
+
+    #[test]
+    fn many_covariates_are_projected() {
+        let x = Units::new("x", vec![600], (0..1200).map(|i| (i % 7) as f32 + (i / 600) as f32).collect())
+            .unwrap();
+        let columns = Columns::fit(&x, &mut stream(1, &["a"]));
+        assert_eq!((columns.len(), columns.row(&x, 1).len()), (MAX_COVARIATES, MAX_COVARIATES));
+    }
+}

@@ -1,0 +1,18 @@
+//! Plain estimates: a cross-fitted regression of the outcome on covariates and treatment, and average effects by
+//! difference of means, regression adjustment and doubly robust estimation. They know nothing of classes and are shown
+//! beside the model's answers. Standard errors are clustered by subject where units belong to subjects.
+
+mod average;
+mod cluster_error;
+mod design;
+mod folds;
+mod level_effects;
+mod levels;
+mod local_effects;
+mod propensity;
+mod regression;
+
+pub use average::{PlainEstimate, PlainMethod, plain_estimates};
+pub(crate) use cluster_error::{clustered_error, intraclass_correlation};
+pub(crate) use levels::treatment_levels;
+pub(crate) use regression::{CrossFitted, Outcomes};
