@@ -366,8 +366,8 @@ fn treatment_warnings(data: &Dataset, layout: Option<&Layout>) -> Vec<Warning> {
     let names = layout.map_or_else(|| array_names("t", data.t().shape()), |layout| layout.t.clone());
     let warning = |(j, treatment): (usize, String)| {
         let values = Values::new(data.t(), &(j..j + 1));
-        let few = values.are_few();
-        few.then(|| Warning::FewTreatmentValues { treatment, values: values.distinct.len() })
+        let few = Warning::FewTreatmentValues { treatment, values: values.distinct.len() };
+        values.are_few().then_some(few)
     };
     names.into_iter().enumerate().filter_map(warning).collect()
 }
