@@ -44,6 +44,7 @@
 pub mod ask;
 mod config;
 pub mod data;
+mod density;
 mod error;
 pub mod eval;
 mod fit;

@@ -112,7 +112,7 @@ fn a_combination_of_treatments_that_nobody_got_is_off_support() {
     let effect = succeed(folder, "effect m.cfqp a.csv --from 0,0 --to 1,1");
     assert!(effect.contains("no unit is on support"), "{effect}");
     let diagnosed = json(folder, "diagnose m.cfqp a.csv");
-    let overlap = diagnosed["verdicts"].as_array().unwrap().iter().find(|v| v["assumption"] == "overlap");
+    let overlap = diagnosed["verdicts"].as_array().unwrap().iter().find(|v| v["name"] == "overlap");
     assert_eq!(overlap.unwrap()["grade"], "ok", "{diagnosed}");
 }
 
