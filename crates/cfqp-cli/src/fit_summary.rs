@@ -65,7 +65,7 @@ pub(crate) fn candidates_table(tried: &[ClassScore]) -> String {
         let [nll, full_nll, score] =
             [tried.nll, tried.full_nll, tried.score()].map(|value| format!("{value:.2}"));
         let (base, classes) = (tried.base.to_string(), tried.classes.to_string());
-        vec![base, classes, nll, full_nll, score, format_short(tried.mse), mark.to_owned()]
+        vec![base, classes, nll, full_nll, score, tried.mse.map_or(String::new(), format_short), mark.to_owned()]
     }));
     align_rows(&rows)
 }

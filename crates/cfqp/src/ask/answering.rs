@@ -5,7 +5,7 @@ use super::options::AskOptions;
 use crate::Result;
 use crate::data::{Dataset, Units};
 use crate::math::{GaussianComponent, central_interval, normal_half_width};
-use crate::model::Model;
+use crate::model::{ClassNetworks, Mixture, Model, Predictor};
 use crate::model::abduction::{Abducted, BatchQuestion, MIN_POSTERIOR, abduct, most_probable};
 use crate::models::Batcher;
 
@@ -45,12 +45,19 @@ impl Model {
         let to = self.shapes().treatments(&scaler.t, to, data.len())?;
         let from = from.map(|from| self.shapes().treatments(&scaler.t, from, data.len())).transpose()?;
         let rows: Vec<usize> = (0..data.len()).collect();
-        let calibration = self.calibration();
+        let networks = match &self.predictor {
+            Predictor::ClassNetworks(networks) => networks,
+            Predictor::Density(ensemble) => {
+                return self.density_answers(ensemble, &batcher, &to, from.as_deref(), options);
+            }
+        };
+        let calibration = &networks.calibration;
         let answer = |rows: &[usize]| {
             let range = rows[0] * scaler.t.elements()..(rows[rows.len() - 1] + 1) * scaler.t.elements();
             let from = from.as_ref().map(|from| &from[range.clone()]);
             let to = &to[range];
             self.answer_batch(
+                networks,
                 &BatchQuestion {
                     batcher,
                     rows,
@@ -72,7 +79,7 @@ impl Model {
     }
 
     /// The answers of all batches, one after the other.
-    fn assemble(&self, batches: &[BatchAnswers]) -> Result<Answers> {
+    pub(super) fn assemble(&self, batches: &[BatchAnswers]) -> Result<Answers> {
         let shape = || self.shapes().y.clone();
         let join = |values: fn(&BatchAnswers) -> &Vec<f32>| -> Vec<f32> {
             batches.iter().flat_map(|batch| values(batch).iter().copied()).collect()
@@ -87,24 +94,34 @@ impl Model {
     }
 
     /// The answers for one batch, restored from standardised outcomes.
-    fn answer_batch(&self, question: &BatchQuestion<'_>, options: AskOptions) -> BatchAnswers {
-        let abducted = abduct(&self.mixture, question, &self.device);
+    fn answer_batch(
+        &self,
+        networks: &ClassNetworks,
+        question: &BatchQuestion<'_>,
+        options: AskOptions,
+    ) -> BatchAnswers {
+        let abducted = abduct(&networks.mixture, question, &self.device);
         let mut batch = self.summarise(&abducted, question, options);
-        self.diagnose(&mut batch, question);
-        let restore = |values: &mut [f32]| {
-            for unit in values.chunks_exact_mut(self.scaler().y.elements()) {
-                match question.from {
-                    None => self.scaler().y.restore(unit),
-                    Some(_) => {
-                        for (i, value) in unit.iter_mut().enumerate() {
-                            *value *= self.scaler().y.deviation(i);
-                        }
-                    }
+        let disagree = self.disagreements(&networks.alternatives, &batch, question);
+        let asked = Asked { batcher: question.batcher, rows: question.rows, to: question.to, from: question.from };
+        batch.diagnoses = self.diagnose(&batch.posterior, &asked, &disagree);
+
+        self.restore(&mut batch, question.from.is_some());
+        batch
+    }
+
+    /// Replaces standardised outcomes, or differences of outcomes, by those on the scale of the data.
+    pub(super) fn restore(&self, batch: &mut BatchAnswers, effect: bool) {
+        let scaler = &self.scaler().y;
+        for values in [&mut batch.point, &mut batch.lower, &mut batch.upper] {
+            for unit in values.chunks_exact_mut(scaler.elements()) {
+                if effect {
+                    unit.iter_mut().enumerate().for_each(|(i, value)| *value *= scaler.deviation(i));
+                } else {
+                    scaler.restore(unit);
                 }
             }
-        };
-        [&mut batch.point, &mut batch.lower, &mut batch.upper].into_iter().for_each(|values| restore(values));
-        batch
+        }
     }
 
     /// Point answers and intervals from the classes' answers.
@@ -116,7 +133,7 @@ impl Model {
     ) -> BatchAnswers {
         let (n, d, classes) = (question.rows.len(), self.scaler().y.elements(), self.classes());
         let z = normal_half_width(options.level);
-        let calibration = self.calibration();
+        let calibration = question.calibration;
         let stretch = (calibration.quantile(options.level) / z).powi(2);
         let member_factor = f64::from(calibration.member_factor);
         let mut batch = BatchAnswers { posterior: abducted.posterior.clone(), ..BatchAnswers::default() };
@@ -148,33 +165,38 @@ impl Model {
         batch
     }
 
-    /// Adds the most probable class, its certainty and the flags of every unit.
-    fn diagnose(&self, batch: &mut BatchAnswers, question: &BatchQuestion<'_>) {
+    /// The most probable class, its certainty and the flags of every unit.
+    pub(super) fn diagnose(&self, posterior: &[f32], asked: &Asked<'_>, disagree: &[bool]) -> Vec<Diagnosis> {
         let (classes, d_t) = (self.classes(), self.shapes().t);
-        let disagree = self.disagreements(batch, question);
-        for (i, &row) in question.rows.iter().enumerate() {
-            let posterior = &batch.posterior[i * classes..][..classes];
+        let of_unit = |(i, &row): (usize, &usize)| {
+            let posterior = &posterior[i * classes..][..classes];
             let class = most_probable(posterior);
             let terms = posterior.iter().filter(|p| **p > 0.0).map(|p| -p * p.ln());
             let entropy = if classes > 1 { terms.sum::<f32>() / (classes as f32).ln() } else { 0.0 };
-            let region = self.support.nearest_region(&question.batcher, row);
+            let region = self.support.nearest_region(&asked.batcher, row);
             let supported = |t: &[f32]| self.support.contains(region, &t[i * d_t..][..d_t]);
-            batch.diagnoses.push(Diagnosis {
+            Diagnosis {
                 class,
                 entropy: entropy.clamp(0.0, 1.0),
                 ambiguous_class: posterior[class] < MIN_CLASS_PROBABILITY,
-                off_support: !(supported(question.to) && question.from.is_none_or(supported)),
+                off_support: !(supported(asked.to) && asked.from.is_none_or(supported)),
                 starts_disagree: disagree[i],
-            });
-        }
+            }
+        };
+        asked.rows.iter().enumerate().map(of_unit).collect()
     }
 
     /// Whether another solution's answer is farther from the point answer than the intervals are wide (root mean squares
     /// over elements), for every unit.
-    fn disagreements(&self, batch: &BatchAnswers, question: &BatchQuestion<'_>) -> Vec<bool> {
+    fn disagreements(
+        &self,
+        alternatives: &[Mixture],
+        batch: &BatchAnswers,
+        question: &BatchQuestion<'_>,
+    ) -> Vec<bool> {
         let d = self.scaler().y.elements();
         let mut disagree = vec![false; question.rows.len()];
-        for mixture in &self.alternatives {
+        for mixture in alternatives {
             let other = abduct(mixture, question, &self.device);
             let classes = mixture.classes();
             for (i, disagree) in disagree.iter_mut().enumerate() {
@@ -194,14 +216,22 @@ impl Model {
     }
 }
 
+/// The units of a question, and the treatments asked about, standardised.
+pub(super) struct Asked<'a> {
+    pub batcher: Batcher<'a>,
+    pub rows: &'a [usize],
+    pub to: &'a [f32],
+    pub from: Option<&'a [f32]>,
+}
+
 /// The answers for one batch.
 #[derive(Clone, Debug, Default)]
-struct BatchAnswers {
-    point: Vec<f32>,
-    lower: Vec<f32>,
-    upper: Vec<f32>,
-    posterior: Vec<f32>,
-    diagnoses: Vec<Diagnosis>,
+pub(super) struct BatchAnswers {
+    pub point: Vec<f32>,
+    pub lower: Vec<f32>,
+    pub upper: Vec<f32>,
+    pub posterior: Vec<f32>,
+    pub diagnoses: Vec<Diagnosis>,
 }
 
 #[cfg(test)]

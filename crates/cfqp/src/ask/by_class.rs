@@ -1,7 +1,7 @@
 //! Answers of one class per unit instead of the mixture: a given class, or the most probable one.
 
 use crate::data::{Dataset, Units};
-use crate::model::Model;
+use crate::model::{Model, Predictor};
 use crate::model::abduction::{BatchQuestion, abduct, most_probable};
 use crate::models::Batcher;
 use crate::{Error, Result};
@@ -29,15 +29,21 @@ impl Model {
         check_classes(answer_class, data.len(), self.classes())?;
         let to = shapes.treatments(&scaler.t, to, data.len())?;
         let batcher = Batcher { data, scaler, missing: shapes.missing };
+        let networks = match &self.predictor {
+            Predictor::ClassNetworks(networks) => networks,
+            Predictor::Density(ensemble) => {
+                return self.density_answer_by_class(ensemble, &batcher, &to, answer_class, rho);
+            }
+        };
         let (d, d_t, classes) = (scaler.y.elements(), scaler.t.elements(), self.classes());
         let rows: Vec<usize> = (0..data.len()).collect();
         let batches = self.pool.map(rows.chunks(batcher.at_once()).collect(), |rows| {
             let to = &to[rows[0] * d_t..][..rows.len() * d_t];
-            let calibration = self.calibration();
+            let calibration = &networks.calibration;
             // a given class may be improbable
             let question =
                 BatchQuestion { batcher, rows, to, from: None, rho, calibration, min_posterior: 0.0 };
-            let answers = abduct(&self.mixture, &question, &self.device);
+            let answers = abduct(&networks.mixture, &question, &self.device);
             let class = |i: usize| match answer_class {
                 AnswerClass::Given(classes) => classes[rows[i]],
                 AnswerClass::MostProbable => most_probable(&answers.posterior[i * classes..][..classes]),

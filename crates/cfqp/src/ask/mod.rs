@@ -15,6 +15,7 @@ mod answer;
 mod answering;
 mod average;
 mod by_class;
+mod density;
 mod file;
 mod grid;
 mod options;

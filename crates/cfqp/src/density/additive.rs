@@ -22,7 +22,7 @@ const REFINING_ROUNDS: usize = 10;
 const MAX_OVERLAP: f64 = 0.9;
 /// The prior precision of the slopes of the class weights.
 const WEIGHT_PRECISION: f64 = 4.0;
-/// Rounds after which class weights may depend on x and t.
+/// Rounds after which class weights may depend on x.
 const CONSTANT_WEIGHT_ROUNDS: usize = 4;
 
 /// A solution: P(class) of every subject.
@@ -144,7 +144,7 @@ impl Additive {
         let x_precisions: Vec<f64> = x_terms.collect();
         let mut covariates = Features::new(x_precisions.clone(), vec![false; x_precisions.len()]);
         let mut treatments = Features::new(t_precisions, smooth);
-        let width = 1 + rows.width + cosines.t.len();
+        let width = 1 + d_x;
         let mut weights = Features::new(vec![WEIGHT_PRECISION; width], vec![false; width]);
         let mut outcomes = Vec::new();
         let (mut subject_rows, mut subject_of) = (Vec::new(), Vec::new());
@@ -162,8 +162,7 @@ impl Additive {
                     push_cosines(t.into(), 1.8, count, &mut treatments.values);
                 }
                 weights.values.push(1.0);
-                weights.values.extend(rows.input(row).iter().map(|&v| f64::from(v)));
-                weights.values.extend(t.iter().map(|t| f64::from(t * t - 1.0)));
+                weights.values.extend(x.iter().map(|&x| f64::from(x)));
                 outcomes.extend(rows.outcome(row).iter().map(|&y| f64::from(y)));
             }
             subject_rows.push(own);
@@ -271,29 +270,55 @@ impl Additive {
         self.em(start, classes, smoothness, REFINING_ROUNDS)
     }
 
-    /// Subjects near random lines in (t, residual), or in random cells.
+    /// Subjects near random lines in (t, residual), or in random cells; each is seeded far from those before it.
     fn random_start(&self, classes: usize, rng: &mut Rng) -> Vec<f64> {
-        let d = self.d;
-        let centres: Vec<usize> = (0..classes).map(|_| rng.random_range(0..self.rows())).collect();
-        let slopes: Vec<f64> = (0..classes * d).map(|_| rng.sample::<f64, _>(StandardNormal)).collect();
         let lines: bool = rng.random();
-        let t = |row: usize| self.treatments.row(row).get(1).copied().unwrap_or(0.0);
-        let distance = |row: usize, k: usize| {
-            let (centre, step) = (centres[k], t(row) - t(centres[k]));
-            let of_element = |j: usize| {
-                let gap = (self.residuals[row * d + j] - self.residuals[centre * d + j]) / self.deviation[j];
-                (gap - if lines { slopes[k * d + j] * step } else { 0.0 }).powi(2)
-            };
-            (0..d).map(of_element).sum::<f64>() + if lines { 0.0 } else { step * step }
-        };
-        let mut responsibilities = Vec::with_capacity(self.subject_rows.len() * classes);
-        for rows in &self.subject_rows {
-            let total = |k: usize| rows.iter().map(|&row| distance(row, k)).sum::<f64>();
-            let nearest = crate::math::argmin((0..classes).map(total)).unwrap_or(0);
-            let others = 0.2 / (classes as f64 - 1.0).max(1.0);
-            responsibilities.extend((0..classes).map(|k| if k == nearest { 0.8 } else { others }));
+        let subjects = self.subject_rows.len();
+        let mut nearest = vec![f64::INFINITY; subjects];
+        let mut labels = vec![0; subjects];
+        for k in 0..classes {
+            let centre = self.seed(&nearest, rng);
+            let slope = |_| if lines { rng.sample::<f64, _>(StandardNormal) } else { 0.0 };
+            let slopes: Vec<f64> = (0..self.d).map(slope).collect();
+            for (subject, rows) in self.subject_rows.iter().enumerate() {
+                let of_row = |&row: &usize| self.distance(row, centre, &slopes, lines);
+                let distance = rows.iter().map(of_row).sum::<f64>() / rows.len() as f64;
+                if distance < nearest[subject] {
+                    (nearest[subject], labels[subject]) = (distance, k);
+                }
+            }
         }
-        responsibilities
+        let others = 0.2 / (classes as f64 - 1.0).max(1.0);
+        let of_subject = |&label: &usize| (0..classes).map(move |k| if k == label { 0.8 } else { others });
+        labels.iter().flat_map(of_subject).collect()
+    }
+
+    /// A row of a subject that is drawn with a probability proportional to its distance.
+    fn seed(&self, nearest: &[f64], rng: &mut Rng) -> usize {
+        let total: f64 = nearest.iter().sum();
+        let mut subject = rng.random_range(0..nearest.len());
+        if total.is_finite() && total > 0.0 {
+            let mut left = rng.random::<f64>() * total;
+            let drawn = nearest.iter().position(|distance| {
+                left -= distance;
+                left < 0.0
+            });
+            subject = drawn.unwrap_or(subject);
+        }
+        let rows = &self.subject_rows[subject];
+        rows[rng.random_range(0..rows.len())]
+    }
+
+    /// The squared distance of a row from the line through `centre`, or from `centre` itself.
+    fn distance(&self, row: usize, centre: usize, slopes: &[f64], lines: bool) -> f64 {
+        let t = |row: usize| self.treatments.row(row).get(1).copied().unwrap_or(0.0);
+        let step = t(row) - t(centre);
+        let of_element = |(j, slope): (usize, &f64)| {
+            let gap = self.residuals[row * self.d + j] - self.residuals[centre * self.d + j];
+            (gap / self.deviation[j] - slope * step).powi(2)
+        };
+        let along = if lines { 0.0 } else { step * step };
+        slopes.iter().enumerate().map(of_element).sum::<f64>() + along
     }
 
     fn em(&self, start: Vec<f64>, classes: usize, smoothness: f64, rounds: usize) -> Solution {

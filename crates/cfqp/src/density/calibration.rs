@@ -18,6 +18,8 @@ const SUBJECTS: usize = 1200;
 const SPREADS: [f64; 6] = [0.5, 0.75, 1.0, 1.5, 2.5, 4.0];
 /// The largest level that may be needed at level 0.9 before intervals are widened instead.
 const MAX_NEEDED: f64 = 0.97;
+/// The share of misses that is promised to the second world: members have errors in common that it does not show.
+const UNSEEN_ERROR: f64 = 0.8;
 /// Correlations that are calibrated; others are interpolated.
 const CORRELATIONS: [f64; 3] = [0.0, 0.5, 1.0];
 /// The levels of the table.
@@ -121,6 +123,7 @@ fn fit_table(simulated: &[SimulatedAnswer]) -> LevelTable {
         let mut depths: Vec<f64> = simulated.iter().map(|answer| answer.depth(spread)).collect();
         depths.sort_by(f64::total_cmp);
         let quantile = |level: f64| {
+            let level = 1.0 - (1.0 - level) * UNSEEN_ERROR;
             let at = ((level * depths.len() as f64) as usize).min(depths.len() - 1);
             depths[at].clamp(1e-4, 0.999)
         };
@@ -229,16 +232,22 @@ impl SecondWorld<'_> {
                 outcomes.push(location.at(class * d + j, truth.noise.from_normal(g)) as f32);
             }
         }
-        let fresh: Vec<f64> = (0..d).map(|j| if rho >= 1.0 { first[j] } else { score(j) }).collect();
+        let mut scores: Vec<f64> = (0..d).map(|j| if rho >= 1.0 { first[j] } else { score(j) }).collect();
         let other = rng.random_range(0..rows.len());
+        let (x, t) = rows.input(own[0]).split_at(d_x);
         let t_new = &rows.input(other)[d_x..];
-        let location = Location::new(truth, &rows.input(own[0])[..d_x], t_new);
-        let outcome = (0..d)
-            .map(|j| {
-                let value = location.at(class * d + j, truth.noise.from_normal(fresh[j]));
-                self.ensemble.scales[j].restore(value)
-            })
-            .collect();
+        let (here, there) = (Location::new(truth, x, t), Location::new(truth, x, t_new));
+        for (j, score) in scores.iter_mut().enumerate() {
+            // noise of another scale is another noise, as far as the answers assume
+            let ratio = here.scale_ratio(&there, class * d + j);
+            let shared: f64 = ratio + (1.0 - ratio) * rng.random::<f64>();
+            let fresh = normal_quantile(rng.random_range(1e-9..1.0 - 1e-9));
+            *score = shared * *score + (1.0 - shared * shared).max(0.0).sqrt() * fresh;
+        }
+        let value = |(j, &score): (usize, &f64)| {
+            self.ensemble.scales[j].restore(there.at(class * d + j, truth.noise.from_normal(score)))
+        };
+        let outcome = scores.iter().enumerate().map(value).collect();
         let world = Rows {
             inputs: own.iter().flat_map(|&row| rows.input(row).iter().copied()).collect(),
             outcomes,

@@ -14,6 +14,8 @@ use crate::math::{GaussianComponent, central_interval, log_sum_exp_of, normal_ha
 
 /// Classes less probable than this are left out.
 const MIN_POSTERIOR: f64 = 1e-3;
+/// The smallest standard deviation of a component, in standardised outcomes; rounding errors are smaller.
+const MIN_DEVIATION: f64 = 1e-4;
 /// A correlation from which on noise is the same.
 const SAME_NOISE: f64 = 0.9999;
 /// Weights and nodes of Gauss-Legendre quadrature on [0, 1].
@@ -84,7 +86,7 @@ impl Distribution {
     /// The components, widened by `spread` standard deviations between members.
     pub(crate) fn widened(&self, spread: f64) -> Vec<GaussianComponent> {
         let widen = |(component, between): (&GaussianComponent, &f64)| GaussianComponent {
-            deviation: (component.deviation.powi(2) + spread.powi(2) * between).sqrt().max(1e-9),
+            deviation: (component.deviation.powi(2) + spread.powi(2) * between).sqrt().max(MIN_DEVIATION),
             ..*component
         };
         self.components.iter().zip(&self.between).map(widen).collect()
@@ -96,6 +98,32 @@ struct ClassView {
     posterior: f64,
     /// Normal scores of every element of every row, `[rows, d]`; NaN where missing.
     scores: Vec<f64>,
+    /// log s of every element of every row, `[rows, d]`.
+    log_scales: Vec<f64>,
+}
+
+impl ClassView {
+    /// The smaller scale over the larger one, of element `j` of the `i`-th row and its prediction.
+    fn scale_ratio(&self, prediction: &Prediction, i: usize, k: usize, j: usize, d: usize) -> f64 {
+        (-(self.log_scales[i * d + j] - prediction.to.log_scales[k * d + j]).abs()).exp()
+    }
+}
+
+/// Scales closer to each other than this are the same.
+const SAME_SCALE: f64 = 0.97;
+
+/// Correlations and their weights.
+///
+/// Where the noise has another scale under the other treatment, a part of it may not be there under the first: an
+/// independent part would leave a correlation as small as the `ratio` of the scales. What it is is not known, so the
+/// correlation is multiplied by a factor that is uniform between the ratio and 1.
+fn transfer_nodes(rho: Correlation, ratio: f64) -> Vec<(f64, f64)> {
+    let nodes = rho.nodes();
+    if ratio > SAME_SCALE {
+        return nodes;
+    }
+    let factors = UNKNOWN_RHO.map(|(weight, at)| (weight, ratio + (1.0 - ratio) * at));
+    nodes.iter().flat_map(|(w, rho)| factors.map(|(weight, factor)| (w * weight, rho * factor))).collect()
 }
 
 impl Ensemble {
@@ -158,7 +186,8 @@ impl Ensemble {
                 let value = |z: f64| prediction.value(k * d + j, z, self.scales[j]);
                 let scores: Vec<f64> = view.scores.iter().skip(j).step_by(d).copied().collect();
                 let mut centre = 0.0;
-                for (weight, rho) in question.rho.nodes() {
+                let change = view.scale_ratio(prediction, i, k, j, d);
+                for (weight, rho) in transfer_nodes(question.rho, change) {
                     let (mean, deviation) = score_under(rho, &scores, i);
                     member.noise.given_score(mean, deviation, &mut residuals);
                     for residual in &residuals {
@@ -181,6 +210,45 @@ impl Ensemble {
         let total: f64 = distribution.components.iter().map(|component| component.weight).sum();
         distribution.components.iter_mut().for_each(|component| component.weight /= total);
         distribution
+    }
+
+    /// The mean answer of all members under one class, which `choose` picks by the posterior, for all rows of one subject:
+    /// `[rows, d]`.
+    pub(crate) fn answer_by_class(
+        &self,
+        evaluators: &mut [Evaluator<'_>],
+        question: &Question<'_>,
+        of_subject: &[usize],
+        choose: impl Fn(usize, &[f64]) -> usize,
+    ) -> Vec<Vec<f64>> {
+        let views: Vec<Vec<ClassView>> =
+            evaluators.iter_mut().map(|member| views(member, question.rows, of_subject)).collect();
+        let share = 1.0 / views.len() as f64;
+        let posterior: Vec<f64> = (0..self.classes())
+            .map(|k| share * views.iter().map(|member| member[k].posterior).sum::<f64>())
+            .collect();
+        let d = question.rows.d;
+        let mut residuals = Vec::new();
+        let mut answer = |i: usize, row: usize| {
+            let k = choose(row, &posterior);
+            let mut sums = vec![0.0; d];
+            for (member, views) in evaluators.iter_mut().zip(&views) {
+                let prediction = Prediction::new(member, question, row);
+                for (j, sum) in sums.iter_mut().enumerate() {
+                    let scores: Vec<f64> = views[k].scores.iter().skip(j).step_by(d).copied().collect();
+                    let change = views[k].scale_ratio(&prediction, i, k, j, d);
+                    for (weight, rho) in transfer_nodes(question.rho, change) {
+                        let (mean, deviation) = score_under(rho, &scores, i);
+                        member.noise.given_score(mean, deviation, &mut residuals);
+                        let value = |z: f64| prediction.value(k * d + j, z, self.scales[j]);
+                        let mean: f64 = residuals.iter().map(|r| r.weight * value(r.mean)).sum();
+                        *sum += share * weight * mean;
+                    }
+                }
+            }
+            sums
+        };
+        of_subject.iter().enumerate().map(|(i, &row)| answer(i, row)).collect()
     }
 
     /// The interval of a distribution at a level.
@@ -241,26 +309,25 @@ fn views(member: &mut Evaluator<'_>, rows: &Rows, of_subject: &[usize]) -> Vec<C
     let mut joint = vec![0.0; classes];
     let mut logits = vec![0.0; classes];
     let mut scores = vec![Vec::with_capacity(of_subject.len() * d); classes];
+    let mut log_scales = scores.clone();
     for &row in of_subject {
         member.forward(rows.input(row));
         member.add_densities(rows, row, &mut joint);
         logits.iter_mut().zip(&member.pass.logits).for_each(|(sum, logit)| *sum += logit);
         for (k, scores) in scores.iter_mut().enumerate() {
-            scores.extend((0..d).map(|j| {
-                if !rows.is_observed(row, j) {
-                    return f64::NAN;
-                }
-                let at = k * d + j;
-                let gap = f64::from(rows.outcome(row)[j]) - f64::from(member.pass.means[at]);
-                member.noise.to_normal(gap * (-member.pass.log_scales[at]).exp())
-            }));
+            scores.extend((0..d).map(|j| member.score(rows, row, k, j)));
+            log_scales[k].extend_from_slice(&member.pass.log_scales[k * d..][..d]);
         }
     }
     logits.iter_mut().for_each(|logit| *logit /= of_subject.len() as f64);
     joint.iter_mut().zip(&logits).for_each(|(joint, logit)| *joint += logit);
     let total = log_sum_exp_of(&joint);
-    let view = |(joint, scores): (&f64, Vec<f64>)| ClassView { posterior: (joint - total).exp(), scores };
-    joint.iter().zip(scores).map(view).collect()
+    let each = joint.iter().zip(scores).zip(log_scales);
+    each.map(|((joint, scores), log_scales)| {
+        let posterior = (joint - total).exp();
+        ClassView { posterior, scores, log_scales }
+    })
+    .collect()
 }
 
 /// Location and scale of every class and element.
@@ -276,6 +343,11 @@ impl Location {
         let input: Vec<f32> = x.iter().chain(t).copied().collect();
         member.forward(&input);
         Self { means: member.pass.means.clone(), log_scales: member.pass.log_scales.clone() }
+    }
+
+    /// The smaller scale over the larger one, of element `i` here and there.
+    pub(crate) fn scale_ratio(&self, other: &Self, i: usize) -> f64 {
+        (-(self.log_scales[i] - other.log_scales[i]).abs()).exp()
     }
 
     /// m + s z

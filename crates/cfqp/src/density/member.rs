@@ -3,6 +3,7 @@
 use super::law::Noise;
 use super::network::{Form, Parts, Pass};
 use super::rows::Rows;
+use super::scale::OutcomeScale;
 use crate::math::log_sum_exp_of;
 
 /// A network with its parameters.
@@ -92,5 +93,95 @@ impl Evaluator<'_> {
         logits.iter_mut().for_each(|logit| *logit /= of_subject.len().max(1) as f64);
         let total = log_sum_exp_of(&logits);
         out.iter_mut().zip(&logits).for_each(|(out, logit)| *out += logit - total);
+    }
+}
+
+/// What held-out members say of one row.
+#[derive(Clone, Debug)]
+pub(crate) struct RowSummary {
+    /// The number of members.
+    pub count: f64,
+    /// The sum of the predicted means, in standardised outcomes, of every element.
+    pub predicted: Vec<f64>,
+    /// The sum of P(class).
+    pub posterior: Vec<f64>,
+    /// Mean absolute and squared distance from the mean of every class, of the last member.
+    pub distances: Vec<(f64, f64)>,
+}
+
+impl RowSummary {
+    pub(crate) fn new(outcomes: usize, classes: usize) -> Self {
+        Self {
+            count: 0.0,
+            predicted: vec![0.0; outcomes],
+            posterior: vec![0.0; classes],
+            distances: vec![(0.0, 0.0); classes],
+        }
+    }
+}
+
+impl Evaluator<'_> {
+    /// P(class) of a subject, with the normal scores of its rows under the class: for every class, `[elements][rows]`.
+    pub(crate) fn scores(&mut self, rows: &Rows, of_subject: &[usize]) -> Vec<(f64, Vec<Vec<f64>>)> {
+        let (classes, d) = (self.member.form.classes, rows.d);
+        let mut joint = Vec::new();
+        self.joint(rows, of_subject, &mut joint);
+        let total = log_sum_exp_of(&joint);
+        let mut scores = vec![vec![Vec::new(); d]; classes];
+        for &row in of_subject {
+            self.forward(rows.input(row));
+            for (k, of_class) in scores.iter_mut().enumerate() {
+                for (j, of_element) in of_class.iter_mut().enumerate() {
+                    of_element.push(self.score(rows, row, k, j));
+                }
+            }
+        }
+        joint.iter().map(|log| (log - total).exp()).zip(scores).collect()
+    }
+
+    /// The normal score of element `j` of `row` under class `k`, given the last forward pass; NaN where missing.
+    pub(crate) fn score(&self, rows: &Rows, row: usize, k: usize, j: usize) -> f64 {
+        if !rows.is_observed(row, j) {
+            return f64::NAN;
+        }
+        let at = k * rows.d + j;
+        let gap = f64::from(rows.outcome(row)[j]) - f64::from(self.pass.means[at]);
+        self.noise.to_normal(gap * (-self.pass.log_scales[at]).exp())
+    }
+
+    /// Adds this member's view of `row` alone to `summary`.
+    pub(crate) fn summarise(
+        &mut self,
+        rows: &Rows,
+        row: usize,
+        scales: &[OutcomeScale],
+        summary: &mut RowSummary,
+    ) {
+        self.forward(rows.input(row));
+        let (classes, d) = (self.member.form.classes, rows.d);
+        let weight_total = log_sum_exp_of(&self.pass.logits);
+        let mut joint: Vec<f64> = self.pass.logits.iter().map(|logit| logit - weight_total).collect();
+        let weights: Vec<f64> = joint.iter().map(|log| log.exp()).collect();
+        self.add_densities(rows, row, &mut joint);
+        let total = log_sum_exp_of(&joint);
+        summary.count += 1.0;
+        let mut residuals = Vec::new();
+        self.noise.given_score(0.0, 1.0, &mut residuals);
+        for k in 0..classes {
+            summary.posterior[k] += (joint[k] - total).exp();
+            let mut distance = (0.0, 0.0);
+            for j in 0..d {
+                let at = k * d + j;
+                let (location, scale) = (f64::from(self.pass.means[at]), self.pass.log_scales[at].exp());
+                let value = |z: f64| scales[j].restore(location + scale * z);
+                let mean: f64 = residuals.iter().map(|residual| residual.weight * value(residual.mean)).sum();
+                summary.predicted[j] += weights[k] * mean;
+                let gap = scales[j].restore(f64::from(rows.outcome(row)[j])) - mean;
+                if rows.is_observed(row, j) {
+                    distance = (distance.0 + gap.abs() / d as f64, distance.1 + gap * gap / d as f64);
+                }
+            }
+            summary.distances[k] = distance;
+        }
     }
 }

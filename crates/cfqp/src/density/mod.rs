@@ -14,14 +14,12 @@ mod scale;
 mod selection;
 mod training;
 
-pub(crate) use additive::{Additive, Cosines, Solution, overlap_table};
 pub(crate) use calibration::{LevelCalibration, SecondWorld};
-pub(crate) use ensemble::{Correlation, Ensemble, Question, RowAnswer};
+pub(crate) use ensemble::{Correlation, Ensemble, Question};
 pub use law::NoiseLaw;
-pub(crate) use member::Member;
+pub(crate) use member::{Member, RowSummary};
 pub use network::ClassWeights;
 pub(crate) use network::Form;
 pub(crate) use rows::Rows;
 pub(crate) use scale::OutcomeScale;
 pub(crate) use selection::{Half, Problem, Score, Selected};
-pub(crate) use training::{Schedule, Task, train};

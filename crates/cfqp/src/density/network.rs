@@ -149,6 +149,13 @@ impl Form {
         self.parts().shape.end
     }
 
+    /// Whether its sizes are those of a sensible network.
+    pub(crate) fn is_bounded(&self) -> bool {
+        let cosines = self.x_cosines.iter().chain(&self.t_cosines).all(|&count| count <= 64);
+        let sizes = (1..=1000).contains(&self.classes) && self.hidden <= 4096 && self.inputs() < 1 << 20;
+        cosines && sizes && self.outcomes > 0 && self.interaction_penalty.is_finite()
+    }
+
     /// Random parameters.
     pub(crate) fn init(&self, rng: &mut Rng) -> Vec<f32> {
         let parts = self.parts();

@@ -10,9 +10,8 @@ use super::law::NoiseLaw;
 use super::member::Member;
 use super::network::{ClassWeights, Form};
 use super::rows::Rows;
-use super::scale::OutcomeScale;
 use super::training::{Schedule, Task, train};
-use crate::math::{MeanEstimate, mean, paired_difference};
+use crate::math::{mean, paired_difference};
 use crate::runtime::{Monitor, Pool, Stage};
 use crate::{Result, stream};
 
@@ -22,7 +21,7 @@ const FOLDS: usize = 5;
 const MAX_SELECTION_SUBJECTS: usize = 6000;
 const MAX_START_SUBJECTS: usize = 1500;
 /// Random starts of the search, and the solutions that networks are trained from.
-const RUNS: usize = 40;
+const RUNS_PER_CLASS: usize = 16;
 const STARTS: usize = 2;
 /// A larger number of classes must be better by this many standard errors ...
 const CLASS_ERRORS: f64 = 2.0;
@@ -65,8 +64,15 @@ pub(crate) struct Selected {
     pub choice: Choice,
     /// The scores of all numbers of classes, in their order.
     pub ladder: Vec<Score>,
-    /// Mean and standard error of the gain over one class, if both were tried.
-    pub gain: Option<MeanEstimate>,
+}
+
+impl Selected {
+    /// The standard error of the gain of the chosen number of classes over that of `score`; none for itself.
+    pub(crate) fn gain_error(&self, score: &Score) -> Option<f64> {
+        let chosen = self.ladder.iter().find(|other| other.choice.classes == self.choice.classes)?;
+        let other = score.choice.classes != chosen.choice.classes;
+        other.then(|| paired_difference(&chosen.likelihoods, &score.likelihoods).standard_error)
+    }
 }
 
 impl Problem<'_> {
@@ -98,6 +104,12 @@ impl Problem<'_> {
         Choice { classes, weights, law: NoiseLaw::Skewed, varying_scale: true }
     }
 
+    /// A form that suits most data: weights by covariates, robust noise of constant scale.
+    fn plain(&self, classes: usize) -> Choice {
+        let weights = ClassWeights::Covariates;
+        Choice { classes, weights, law: NoiseLaw::StudentT, varying_scale: false }
+    }
+
     /// At most `max` of all subjects, in random order.
     pub(crate) fn sample(&self, max: usize, name: &str) -> Vec<usize> {
         let mut subjects: Vec<usize> = (0..self.rows.subjects.len()).collect();
@@ -114,7 +126,7 @@ impl Problem<'_> {
         let name = classes.to_string();
         let found = self.pool.map(rounds, |i| {
             let mut rng = stream(self.seed, &["density", "starts", &name, &i.to_string()]);
-            search.search(classes, RUNS / 4, STARTS, &mut rng)
+            search.search(classes, classes * RUNS_PER_CLASS / 4, STARTS, &mut rng)
         });
         Solution::best_distinct(found.into_iter().flatten().collect(), classes, STARTS)
     }
@@ -175,7 +187,10 @@ impl Problem<'_> {
         for classes in given.map_or(1..=max_classes, |given| given..=given) {
             self.monitor.stage(Stage::Classes { classes, base: "density" }, FOLDS * STARTS);
             let starts = self.starts(&subjects, classes);
-            let score = self.score(self.richest(classes), &subjects, &starts)?;
+            let plain = self.score(self.plain(classes), &subjects, &starts)?;
+            let rich = self.score(self.richest(classes), &subjects, &starts[..1])?;
+            let better = mean(&rich.likelihoods) > mean(&plain.likelihoods);
+            let score = if better { rich } else { plain };
             let value = mean(&score.likelihoods);
             ladder.push((score, starts));
             since = if value > best { 0 } else { since + 1 };
@@ -186,41 +201,72 @@ impl Problem<'_> {
         }
         let scores: Vec<&Score> = ladder.iter().map(|(score, _)| score).collect();
         let chosen = smallest_not_beaten(&scores);
-        let gain = (chosen > 0)
-            .then(|| paired_difference(&ladder[chosen].0.likelihoods, &ladder[0].0.likelihoods));
         let (score, starts) = &ladder[chosen];
         let choice = self.simplify(score, &subjects, starts)?;
-        Ok(Selected { choice, ladder: ladder.into_iter().map(|(score, _)| score).collect(), gain })
+        Ok(Selected { choice, ladder: ladder.into_iter().map(|(score, _)| score).collect() })
     }
 
     /// The simplest class weights, scale and law that no richer one beats by more than a standard error.
-    fn simplify(&self, richest: &Score, subjects: &[usize], starts: &[Solution]) -> Result<Choice> {
-        self.monitor.stage(Stage::TrainingLength, 5 * FOLDS * starts.len());
-        let mut best = richest.clone();
-        let mut prefer = |simpler: Choice, best: &mut Score| -> Result<()> {
-            if simpler == best.choice {
-                return Ok(());
+    fn simplify(&self, found: &Score, subjects: &[usize], starts: &[Solution]) -> Result<Choice> {
+        self.monitor.stage(Stage::TrainingLength, 6 * FOLDS);
+        let mut best = found.clone();
+        let weights = match self.rows.has_repeats() {
+            _ if best.choice.classes == 1 => vec![],
+            true => vec![ClassWeights::Covariates, ClassWeights::Constant],
+            false => {
+                vec![ClassWeights::CovariatesAndTreatment, ClassWeights::Covariates, ClassWeights::Constant]
             }
-            let score = self.score(simpler, subjects, starts)?;
-            let loss = paired_difference(&best.likelihoods, &score.likelihoods);
-            if loss.mean <= FORM_ERRORS * loss.standard_error {
-                *best = score;
-            }
-            Ok(())
         };
-        if richest.choice.classes > 1 {
-            for weights in [ClassWeights::Covariates, ClassWeights::Constant] {
-                let simpler = Choice { weights, ..best.choice };
-                prefer(simpler, &mut best)?;
+        self.prefer(&mut best, subjects, starts, weights.iter().map(|&weights| Change::Weights(weights)))?;
+        self.prefer(&mut best, subjects, starts, [true, false].map(Change::VaryingScale))?;
+        let laws = [NoiseLaw::Skewed, NoiseLaw::StudentT, NoiseLaw::Gaussian];
+        self.prefer(&mut best, subjects, starts, laws.map(Change::Law))?;
+        Ok(best.choice)
+    }
+
+    /// Replaces `best` by a change of it, of several from rich to simple: a richer one if it is better by more than a
+    /// standard error, a simpler one if it is not worse by more than that.
+    fn prefer(
+        &self,
+        best: &mut Score,
+        subjects: &[usize],
+        starts: &[Solution],
+        changes: impl IntoIterator<Item = Change>,
+    ) -> Result<()> {
+        let mut simpler = false;
+        for change in changes {
+            let choice = change.of(best.choice);
+            if choice == best.choice {
+                simpler = true;
+                continue;
+            }
+            let score = self.score(choice, subjects, &starts[..1])?;
+            let gain = paired_difference(&score.likelihoods, &best.likelihoods);
+            let least = if simpler { -FORM_ERRORS } else { FORM_ERRORS } * gain.standard_error;
+            if gain.mean >= least {
+                *best = score;
+                simpler = true;
             }
         }
-        let constant = Choice { varying_scale: false, ..best.choice };
-        prefer(constant, &mut best)?;
-        for law in [NoiseLaw::StudentT, NoiseLaw::Gaussian] {
-            let simpler = Choice { law, ..best.choice };
-            prefer(simpler, &mut best)?;
+        Ok(())
+    }
+}
+
+/// A change of a choice.
+#[derive(Clone, Copy, Debug)]
+enum Change {
+    Weights(ClassWeights),
+    VaryingScale(bool),
+    Law(NoiseLaw),
+}
+
+impl Change {
+    fn of(self, choice: Choice) -> Choice {
+        match self {
+            Self::Weights(weights) => Choice { weights, ..choice },
+            Self::VaryingScale(varying_scale) => Choice { varying_scale, ..choice },
+            Self::Law(law) => Choice { law, ..choice },
         }
-        Ok(best.choice)
     }
 }
 
@@ -252,7 +298,7 @@ pub(crate) struct Half {
 }
 
 /// Random starts of the search of one member.
-const MEMBER_RUNS: usize = 24;
+const MEMBER_RUNS_PER_CLASS: usize = 8;
 
 impl Problem<'_> {
     /// Trains `count` members on halves of the subjects, each from scratch; classes are in the same order in all.
@@ -303,7 +349,7 @@ impl Problem<'_> {
         }
         let few = &train_on[..train_on.len().min(MAX_START_SUBJECTS)];
         let search = Additive::new(self.rows, few, self.cosines());
-        let mut found = search.search(classes, MEMBER_RUNS, 1, rng);
+        let mut found = search.search(classes, classes * MEMBER_RUNS_PER_CLASS, 1, rng);
         for start in starts {
             let begin = self.refined_start(start, searched, few, classes);
             found.push(search.refine(begin, classes, start.smoothness()));
@@ -327,9 +373,4 @@ impl Problem<'_> {
             half.member.reorder(&crate::math::best_assignment(&table, classes));
         }
     }
-}
-
-/// The log-likelihood, on the scale of standardised outcomes, that a transformed outcome adds.
-pub(crate) fn log_slopes(y: &[f64], scales: &[OutcomeScale]) -> f64 {
-    y.iter().zip(scales.iter().cycle()).map(|(&y, scale)| scale.log_slope(y)).sum()
 }

@@ -6,8 +6,8 @@ use crate::config::FitConfig;
 use crate::math::mean_observed;
 use crate::model::abduction::{BatchQuestion, MIN_POSTERIOR, most_probable_effects};
 use crate::model::{
-    Calibration, CalibrationElement, CalibrationUnit, FitReport, Header, MemberFactor, Mixture,
-    MixtureHeader, Model, SparseEffects, SplitSizes, Support, class_residuals,
+    Calibration, CalibrationElement, CalibrationUnit, ClassNetworks, FitReport, Header, MemberFactor, Mixture,
+    Model, Predictor, SparseEffects, SplitSizes, Support, class_residuals,
 };
 use crate::models::BaseConfig;
 use crate::train::{Context, sample};
@@ -49,15 +49,17 @@ pub(super) fn finish(
         base,
         classes: mixture.classes(),
         scaler: context.scaler.clone(),
-        calibration,
-        members: MixtureHeader::new(&mixture),
-        alternatives: alternatives.iter().map(MixtureHeader::new).collect(),
+        calibration: None,
+        members: None,
+        alternatives: Vec::new(),
+        density: None,
         report,
         layout: None,
     };
     let mut rng = stream(context.config.seed, &["support"]);
     let support = Support::new(&context.batcher(), &split.train, &mut rng)?;
-    Model::new(header, mixture, alternatives, support, context.device.clone(), context.pool.threads())
+    let predictor = Predictor::ClassNetworks(ClassNetworks { mixture, alternatives, calibration });
+    Ok(Model::new(header, predictor, support, context.device.clone(), context.pool.clone()))
 }
 
 /// The expected factor between the members' variance and that of their mean. Closed forms differ by their fold alone, as

@@ -1,6 +1,7 @@
 //! Fitting a model: the default recipe, the published one, and one with known classes.
 
 mod default;
+mod density;
 mod ensemble;
 mod final_mixture;
 mod finish;
@@ -78,6 +79,7 @@ impl<'a> Fit<'a> {
     pub fn run<'d>(&self, data: impl Into<UnitData<'d>>) -> Result<Model> {
         let UnitData { units, layout } = data.into();
         let model = setup::with_context(self, units, |context| match context.config.recipe {
+            Recipe::Default if density::applies(context) => density::fit_density(context),
             Recipe::Default => default::fit_default(context),
             Recipe::Paper => paper::fit_paper(context),
         })?;

@@ -1,5 +1,7 @@
 //! What a fit needs before it starts: validated settings, split and standardised data, threads, a checkpoint.
 
+use std::sync::Arc;
+
 use super::Fit;
 use crate::Result;
 use crate::config::Recipe;
@@ -23,7 +25,7 @@ pub(super) fn with_context<R>(
         None => Prepared::new(data, config.seed, raw_treatment)?,
         Some(_) => Prepared::with_validation(data, validation_units, config.seed, raw_treatment),
     };
-    let pool = Pool::new(fit.resources.threads)?;
+    let pool = Arc::new(Pool::new(fit.resources.threads)?);
     let checkpoint = Checkpoint::open(&fit.resources, &config, data, validation_units)?;
     run(&Context {
         config: &config,

@@ -2,23 +2,31 @@
 
 use std::iter::Peekable;
 use std::path::Path;
+use std::sync::Arc;
 
 use burn::tensor::Device;
 
 use super::Support;
 use super::components::Components;
 use super::fitted::Model;
-use super::header::{Header, MixtureHeader};
+use super::header::{DensityHeader, Header, MixtureHeader};
 use super::mixture::Mixture;
+use super::predictor::{ClassNetworks, Predictor};
 use crate::data::{NamedArray, read_container, write_container};
+use crate::density::{Ensemble, Member};
 use crate::models::{Net, Shapes};
 use crate::nn::{load_weights, save_weights};
-use crate::runtime::Resources;
+use crate::runtime::{Pool, Resources};
 use crate::{Error, Result, stream};
 
 /// The prefix of the names of a network's arrays.
 fn network_prefix(mixture: usize, member: usize, network: usize) -> String {
     format!("{mixture}.{member}.{network}.")
+}
+
+/// The name of the parameters of a mixture density network.
+fn density_name(member: usize) -> String {
+    format!("density.{member}")
 }
 
 impl Model {
@@ -28,12 +36,17 @@ impl Model {
     /// [`Error::Io`] if the file cannot be written.
     pub fn save(&self, path: &Path) -> Result<()> {
         let mut arrays = self.support.to_weights();
-        for (i, mixture) in std::iter::once(&self.mixture).chain(&self.alternatives).enumerate() {
-            for (m, member) in mixture.members.iter().enumerate() {
-                for (j, net) in member.nets.iter().enumerate() {
-                    let prefix = network_prefix(i, m, j);
-                    let named = |w: NamedArray| NamedArray { name: prefix.clone() + &w.name, ..w };
-                    arrays.extend(save_weights(net).into_iter().map(named));
+        match &self.predictor {
+            Predictor::ClassNetworks(networks) => {
+                let mixtures = std::iter::once(&networks.mixture).chain(&networks.alternatives);
+                for (i, mixture) in mixtures.enumerate() {
+                    arrays.extend(mixture_arrays(i, mixture));
+                }
+            }
+            Predictor::Density(ensemble) => {
+                for (i, member) in ensemble.members.iter().enumerate() {
+                    let values = member.parameters.clone();
+                    arrays.push(NamedArray { name: density_name(i), shape: vec![values.len()], values });
                 }
             }
         }
@@ -55,20 +68,75 @@ impl Model {
         let (support, arrays) = Support::from_weights(&arrays, header.shapes.t)
             .ok_or_else(|| wrong("the support is missing".to_owned()))?;
         let mut arrays = arrays.iter().peekable();
-        let mut mixtures = Vec::new();
-        for (i, part) in std::iter::once(&header.members).chain(&header.alternatives).enumerate() {
-            let mixture = header.read_mixture(i, part, &mut arrays, &device);
-            mixtures.push(mixture.map_err(|e| e.in_file(path))?);
-        }
+        let predictor = match &header.density {
+            Some(density) => header.read_density(density, &mut arrays),
+            None => header.read_mixtures(&mut arrays, &device),
+        };
+        let predictor = predictor.map_err(|e| e.in_file(path))?;
         if let Some(extra) = arrays.next() {
             return Err(wrong(format!("array `{}` belongs to no network", extra.name)));
         }
-        let mixture = mixtures.remove(0);
-        Self::new(header, mixture, mixtures, support, device, resources.threads)
+        let pool = Arc::new(Pool::new(resources.threads)?);
+        Ok(Self::new(header, predictor, support, device, pool))
     }
 }
 
+/// The arrays of the networks of the `i`-th mixture.
+fn mixture_arrays(i: usize, mixture: &Mixture) -> Vec<NamedArray> {
+    let mut arrays = Vec::new();
+    for (m, member) in mixture.members.iter().enumerate() {
+        for (j, net) in member.nets.iter().enumerate() {
+            let prefix = network_prefix(i, m, j);
+            let named = |w: NamedArray| NamedArray { name: prefix.clone() + &w.name, ..w };
+            arrays.extend(save_weights(net).into_iter().map(named));
+        }
+    }
+    arrays
+}
+
 impl Header {
+    /// The mixtures of the file, whose arrays come next.
+    fn read_mixtures<'a>(
+        &self,
+        arrays: &mut Peekable<impl Iterator<Item = &'a NamedArray>>,
+        device: &Device,
+    ) -> Result<Predictor> {
+        let mut mixtures = Vec::new();
+        for (i, part) in self.members.iter().chain(&self.alternatives).enumerate() {
+            mixtures.push(self.read_mixture(i, part, arrays, device)?);
+        }
+        let mixture = mixtures.remove(0);
+        let hint = "the file is damaged: fit the model again";
+        let missing = || Error::data("calibration", "the calibration is missing", hint);
+        let calibration = self.calibration.clone().ok_or_else(missing)?;
+        Ok(Predictor::ClassNetworks(ClassNetworks { mixture, alternatives: mixtures, calibration }))
+    }
+
+    /// The mixture density networks of the file.
+    fn read_density<'a>(
+        &self,
+        density: &DensityHeader,
+        arrays: &mut impl Iterator<Item = &'a NamedArray>,
+    ) -> Result<Predictor> {
+        let mut members = Vec::new();
+        for i in 0..density.members {
+            let array = arrays.next().filter(|array| array.name == density_name(i));
+            let sound = array.filter(|array| {
+                array.values.len() == density.form.len() && array.values.iter().all(|v| v.is_finite())
+            });
+            let hint = "the file is damaged: fit the model again";
+            let problem = || Error::data(density_name(i), "the parameters are missing or damaged", hint);
+            let array = sound.ok_or_else(problem)?;
+            members.push(Member { form: density.form.clone(), parameters: array.values.clone() });
+        }
+        Ok(Predictor::Density(Ensemble {
+            members,
+            scales: density.scales.clone(),
+            calibration: density.calibration.clone(),
+            learned_rho: density.learned_rho,
+        }))
+    }
+
     /// The `i`-th mixture of the file, whose arrays come next.
     fn read_mixture<'a>(
         &self,

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use burn::tensor::Device;
 
 use super::header::Header;
-use super::mixture::Mixture;
-use super::{Calibration, FitReport, Support};
+use super::predictor::Predictor;
+use super::{FitReport, Support};
 use crate::config::{Base, FitConfig};
 use crate::data::Scaler;
 use crate::data::table::Layout;
+use crate::density::{ClassWeights, NoiseLaw};
 use crate::models::Shapes;
 use crate::runtime::Pool;
 use crate::{Error, Result};
@@ -39,9 +40,7 @@ use crate::{Error, Result};
 #[derive(Clone, Debug)]
 pub struct Model {
     pub(crate) header: Header,
-    pub(crate) mixture: Mixture,
-    /// Other solutions that held-out units do not rule out.
-    pub(crate) alternatives: Vec<Mixture>,
+    pub(crate) predictor: Predictor,
     pub(crate) support: Support,
     pub(crate) device: Device,
     /// The threads that answer questions.
@@ -49,17 +48,16 @@ pub struct Model {
 }
 
 impl Model {
-    /// A model of these parts, with `threads` threads of its own.
+    /// A model of these parts; `pool` answers questions.
     pub(crate) fn new(
-        header: Header,
-        mixture: Mixture,
-        alternatives: Vec<Mixture>,
+        mut header: Header,
+        predictor: Predictor,
         support: Support,
         device: Device,
-        threads: usize,
-    ) -> Result<Self> {
-        let pool = Arc::new(Pool::new(threads)?);
-        Ok(Self { header, mixture, alternatives, support, device, pool })
+        pool: Arc<Pool>,
+    ) -> Self {
+        header.describe(&predictor);
+        Self { header, predictor, support, device, pool }
     }
 
     /// The report of the fit.
@@ -102,12 +100,30 @@ impl Model {
 
     /// The number of members of the ensemble.
     pub fn members(&self) -> usize {
-        self.mixture.members.len()
+        self.predictor.members()
+    }
+
+    /// A model of one member alone.
+    pub(crate) fn with_member(&self, member: usize) -> Self {
+        let mut one = self.clone();
+        match &mut one.predictor {
+            Predictor::ClassNetworks(networks) => {
+                networks.alternatives.clear();
+                networks.mixture.members = vec![networks.mixture.members.swap_remove(member)];
+            }
+            Predictor::Density(ensemble) => ensemble.members = vec![ensemble.members.swap_remove(member)],
+        }
+        one
     }
 
     /// Whether all classes share one network with the class as input.
     pub fn is_shared(&self) -> bool {
-        self.classes() > 1 && self.mixture.members[0].nets.len() == 1
+        match &self.predictor {
+            Predictor::ClassNetworks(networks) => {
+                self.classes() > 1 && networks.mixture.members[0].nets.len() == 1
+            }
+            Predictor::Density(_) => self.classes() > 1,
+        }
     }
 
     /// The shapes of x, t and y.
@@ -122,25 +138,64 @@ impl Model {
 
     /// Whether the noise scale of any class depends on the treatment.
     pub fn scale_depends_on_treatment(&self) -> bool {
-        (0..self.classes()).any(|k| self.mixture.scales.depends_on_treatment(k))
+        match &self.predictor {
+            Predictor::ClassNetworks(networks) => {
+                (0..self.classes()).any(|k| networks.mixture.scales.depends_on_treatment(k))
+            }
+            Predictor::Density(ensemble) => ensemble.members[0].form.varying_scale,
+        }
     }
 
     /// Whether the class weights depend on the covariates.
     pub fn weights_depend_on_covariates(&self) -> bool {
-        self.mixture.prior.depends_on_x()
+        self.class_weights() != ClassWeights::Constant
+    }
+
+    /// What the class weights depend on before the outcome is observed.
+    pub fn class_weights(&self) -> ClassWeights {
+        match &self.predictor {
+            Predictor::ClassNetworks(networks) if networks.mixture.prior.depends_on_x() => {
+                ClassWeights::Covariates
+            }
+            Predictor::ClassNetworks(_) => ClassWeights::Constant,
+            Predictor::Density(ensemble) => match &ensemble.members[0].form {
+                form if form.classes == 1 => ClassWeights::Constant,
+                form => form.weights,
+            },
+        }
+    }
+
+    /// The law of the noise.
+    pub fn noise_law(&self) -> NoiseLaw {
+        match &self.predictor {
+            Predictor::ClassNetworks(_) => NoiseLaw::Gaussian,
+            Predictor::Density(ensemble) => ensemble.members[0].form.law,
+        }
+    }
+
+    /// Whether outcomes are modelled on the logarithmic scale.
+    pub fn is_log_scale(&self) -> bool {
+        match &self.predictor {
+            Predictor::ClassNetworks(_) => false,
+            Predictor::Density(ensemble) => ensemble.scales.iter().any(|scale| scale.is_log()),
+        }
     }
 
     /// The number of calibration units.
     pub fn calibration_units(&self) -> usize {
-        self.calibration().units
+        match &self.predictor {
+            Predictor::ClassNetworks(networks) => networks.calibration.units,
+            Predictor::Density(_) => self.header.report.units.total(),
+        }
     }
 
     /// The share of outcome elements that do not respond to the treatment, if effects are sparse.
     pub fn unresponsive_share(&self) -> Option<f64> {
-        self.calibration().sparse_effects.map(|sparse| sparse.unresponsive_share())
-    }
-
-    pub(crate) fn calibration(&self) -> &Calibration {
-        &self.header.calibration
+        match &self.predictor {
+            Predictor::ClassNetworks(networks) => {
+                networks.calibration.sparse_effects.map(|sparse| sparse.unresponsive_share())
+            }
+            Predictor::Density(_) => None,
+        }
     }
 }

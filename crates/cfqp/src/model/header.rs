@@ -3,10 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::mixture::Mixture;
+use super::predictor::Predictor;
 use super::{Calibration, FitReport, Prior, Scales};
 use crate::config::FitConfig;
 use crate::data::Scaler;
 use crate::data::table::{Layout, UnitShapes};
+use crate::density::{Ensemble, Form, LevelCalibration, OutcomeScale};
 use crate::models::{BaseConfig, Shapes};
 
 /// Largest number of elements of one unit that a model file may have.
@@ -22,13 +24,62 @@ pub(crate) struct Header {
     pub base: BaseConfig,
     pub classes: usize,
     pub scaler: Scaler,
-    pub calibration: Calibration,
-    pub members: MixtureHeader,
+    /// Networks of the class means and their calibration; none in a model of mixture density networks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calibration: Option<Calibration>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub members: Option<MixtureHeader>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub alternatives: Vec<MixtureHeader>,
+    /// Mixture density networks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub density: Option<DensityHeader>,
     pub report: FitReport,
     /// The columns of the table that the model was fitted to; absent in files of early versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layout: Option<Layout>,
+}
+
+/// An ensemble of mixture density networks without their parameters.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DensityHeader {
+    /// The number of members.
+    pub members: usize,
+    pub form: Form,
+    pub scales: Vec<OutcomeScale>,
+    pub calibration: LevelCalibration,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub learned_rho: Option<f64>,
+}
+
+impl DensityHeader {
+    pub(crate) fn new(ensemble: &Ensemble) -> Self {
+        Self {
+            members: ensemble.members.len(),
+            form: ensemble.members[0].form.clone(),
+            scales: ensemble.scales.clone(),
+            calibration: ensemble.calibration.clone(),
+            learned_rho: ensemble.learned_rho,
+        }
+    }
+
+    /// Whether it has the sizes of the header.
+    fn is_sound(&self, header: &Header) -> bool {
+        let x = header.scaler.x.elements() * (1 + usize::from(header.shapes.missing));
+        let sizes = self.form.classes == header.classes
+            && self.form.outcomes == header.scaler.y.elements()
+            && self.form.x_cosines.len() == x
+            && self.form.t_cosines.len() == header.shapes.t;
+        let bounded = self.form.is_bounded() && self.scales.len() == self.form.outcomes;
+        let rho = self.learned_rho.is_none_or(|rho| (0.0..=1.0).contains(&rho));
+        self.members > 0
+            && sizes
+            && bounded
+            && rho
+            && self.scales.iter().all(|scale| scale.is_sound())
+            && self.calibration.is_sound()
+    }
 }
 
 /// A mixture without its networks.
@@ -55,6 +106,18 @@ impl MixtureHeader {
 }
 
 impl Header {
+    /// Describes the networks of `predictor`.
+    pub(crate) fn describe(&mut self, predictor: &Predictor) {
+        match predictor {
+            Predictor::ClassNetworks(networks) => {
+                self.calibration = Some(networks.calibration.clone());
+                self.members = Some(MixtureHeader::new(&networks.mixture));
+                self.alternatives = networks.alternatives.iter().map(MixtureHeader::new).collect();
+            }
+            Predictor::Density(ensemble) => self.density = Some(DensityHeader::new(ensemble)),
+        }
+    }
+
     /// Checks that sizes agree and values are finite; the error says what is wrong.
     pub(crate) fn validate(&self) -> Result<(), String> {
         let elements = |shape: &[usize]| shape.iter().try_fold(1_usize, |n, &side| n.checked_mul(side));
@@ -79,8 +142,11 @@ impl Header {
             ("layout", layout),
             ("classes", (1..=1000).contains(&self.classes) && self.shapes.classes == 0),
             ("scaler", scalers && shapes),
-            ("calibration", self.calibration.is_sound(self.scaler.y.elements())),
-            ("mixture", part(&self.members) && self.alternatives.iter().all(part)),
+            ("calibration", self.calibration.iter().all(|calibration| calibration.is_sound(d))),
+            ("mixture", self.members.iter().all(part) && self.alternatives.iter().all(part)),
+            ("density", self.density.iter().all(|density| density.is_sound(self))),
+            ("predictor", self.members.is_some() != self.density.is_some()),
+            ("predictor", self.members.is_some() == self.calibration.is_some()),
         ];
         match checks.iter().find(|(_, sound)| !sound) {
             Some((name, _)) => Err(format!("header: the {name} is invalid")),

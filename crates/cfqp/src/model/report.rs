@@ -66,8 +66,11 @@ pub struct ClassScore {
     /// The penalty of every class after the first.
     #[serde(default, alias = "price")]
     pub penalty: f64,
-    /// Mean squared error of the validation units, each under its most probable class.
-    pub mse: f64,
+    /// Mean squared error of the validation units, each under its most probable class; none if it was not computed.
+    pub mse: Option<f64>,
+    /// The standard error of the difference from the chosen score, over held-out units; none if it was not computed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gain_error: Option<f64>,
     /// Whether it was chosen.
     pub chosen: bool,
 }

@@ -106,7 +106,8 @@ fn choose(context: &Context<'_>, range: Range) -> Result<Selection> {
             nll: candidate.attempts[0].nll(),
             full_nll: mean(candidate.full_nll()),
             penalty,
-            mse: candidate.attempts[0].solution.mse,
+            mse: Some(candidate.attempts[0].solution.mse),
+            gain_error: None,
             chosen: (i, j) == (best, chosen),
         }));
     }

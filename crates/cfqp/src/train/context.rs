@@ -1,5 +1,7 @@
 //! What every part of a fit works with.
 
+use std::sync::Arc;
+
 use burn::tensor::Device;
 
 use super::checkpoint::{Checkpoint, JobResult};
@@ -20,7 +22,7 @@ pub(crate) struct Context<'a> {
     pub shapes: &'a Shapes,
     pub split: &'a Split,
     pub device: &'a Device,
-    pub pool: &'a Pool,
+    pub pool: &'a Arc<Pool>,
     pub monitor: &'a dyn Monitor,
     pub checkpoint: &'a Checkpoint,
 }

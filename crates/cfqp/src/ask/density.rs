@@ -1,0 +1,101 @@
+//! Answers of mixture density networks.
+
+use super::answer::Answers;
+use super::answering::{Asked, BatchAnswers};
+use super::by_class::AnswerClass;
+use super::options::AskOptions;
+use crate::Result;
+use crate::data::Units;
+use crate::density::{Correlation, Ensemble, Question};
+use crate::model::abduction::most_probable;
+use crate::model::{Model, density_rows};
+use crate::models::Batcher;
+
+/// Subjects that one job answers for.
+const SUBJECTS_AT_ONCE: usize = 256;
+
+impl Model {
+    /// Answers for all units of the batcher's data under treatments `to`, or effects from `from` to `to`.
+    pub(super) fn density_answers(
+        &self,
+        ensemble: &Ensemble,
+        batcher: &Batcher<'_>,
+        to: &[f32],
+        from: Option<&[f32]>,
+        options: AskOptions,
+    ) -> Result<Answers> {
+        let rows = density_rows(batcher, &ensemble.scales);
+        let rho = Correlation::Known(f64::from(options.rho));
+        let question = Question { rows: &rows, to, from, rho };
+        let (n, d, classes) = (rows.len(), rows.d, self.classes());
+        let parts = self.pool.map(rows.subjects.chunks(SUBJECTS_AT_ONCE).collect(), |subjects| {
+            let mut evaluators = ensemble.evaluators(None);
+            let mut answered = Vec::new();
+            for of_subject in subjects {
+                let answers = ensemble.answer(&mut evaluators, &question, of_subject);
+                for (&row, answer) in of_subject.iter().zip(answers) {
+                    let elements = answer.elements.iter().map(|distribution| {
+                        let (lower, upper) = ensemble.interval(distribution, rho, options.level);
+                        [distribution.mean() as f32, lower as f32, upper as f32]
+                    });
+                    answered.push((row, answer.posterior, elements.collect::<Vec<_>>()));
+                }
+            }
+            answered
+        });
+        let zeros = |len: usize| vec![0.0; len];
+        let mut batch = BatchAnswers {
+            point: zeros(n * d),
+            lower: zeros(n * d),
+            upper: zeros(n * d),
+            posterior: zeros(n * classes),
+            diagnoses: Vec::new(),
+        };
+        for (row, posterior, elements) in parts.into_iter().flatten() {
+            posterior.iter().enumerate().for_each(|(k, &p)| batch.posterior[row * classes + k] = p as f32);
+            for (j, [point, lower, upper]) in elements.into_iter().enumerate() {
+                let at = row * d + j;
+                (batch.point[at], batch.lower[at], batch.upper[at]) = (point, lower, upper);
+            }
+        }
+        let all: Vec<usize> = (0..n).collect();
+        let asked = Asked { batcher: *batcher, rows: &all, to, from };
+        batch.diagnoses = self.diagnose(&batch.posterior, &asked, &vec![false; n]);
+        self.restore(&mut batch, from.is_some());
+        self.assemble(&[batch])
+    }
+
+    /// The outcome of each unit under `to` by one class.
+    pub(super) fn density_answer_by_class(
+        &self,
+        ensemble: &Ensemble,
+        batcher: &Batcher<'_>,
+        to: &[f32],
+        answer_class: AnswerClass<'_>,
+        rho: f32,
+    ) -> Result<Units> {
+        let rows = density_rows(batcher, &ensemble.scales);
+        let rho = Correlation::Known(f64::from(rho));
+        let question = Question { rows: &rows, to, from: None, rho };
+        let choose = |row: usize, posterior: &[f64]| match answer_class {
+            AnswerClass::Given(classes) => classes[row],
+            AnswerClass::MostProbable => {
+                most_probable(&posterior.iter().map(|&p| p as f32).collect::<Vec<_>>())
+            }
+        };
+        let mut values = vec![0.0; rows.len() * rows.d];
+        let parts = self.pool.map(rows.subjects.chunks(SUBJECTS_AT_ONCE).collect(), |subjects| {
+            let mut evaluators = ensemble.evaluators(None);
+            let answer = |of_subject: &Vec<usize>| {
+                let answers = ensemble.answer_by_class(&mut evaluators, &question, of_subject, choose);
+                of_subject.iter().copied().zip(answers).collect::<Vec<_>>()
+            };
+            subjects.iter().flat_map(answer).collect::<Vec<_>>()
+        });
+        for (row, answer) in parts.into_iter().flatten() {
+            answer.iter().enumerate().for_each(|(j, &value)| values[row * rows.d + j] = value as f32);
+        }
+        values.chunks_exact_mut(rows.d).for_each(|unit| self.scaler().y.restore(unit));
+        Units::new("answer", self.shapes().y.clone(), values)
+    }
+}

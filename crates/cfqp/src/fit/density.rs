@@ -1,0 +1,326 @@
+//! The recipe for outcomes of few elements: mixture density networks on halves of the subjects.
+
+use super::predictive_power::HeldOutPredictions;
+use crate::config::{Base, Classes, FitConfig};
+use crate::density::{
+    Ensemble, Half, LevelCalibration, OutcomeScale, Problem, RowSummary, Rows, Selected,
+};
+use crate::math::{adjusted_rand_index, mean};
+use crate::model::{ClassScore, FitReport, Header, Model, Predictor, SplitSizes, Support, density_rows};
+use crate::models::{BaseConfig, MlpConfig};
+use crate::train::{Context, sample};
+use crate::{Result, stream};
+
+/// The largest number of outcome elements of a density.
+const MAX_OUTCOMES: usize = 8;
+/// The largest number of covariates.
+const MAX_COVARIATES: usize = 512;
+/// The width of the hidden layers.
+const HIDDEN: usize = 32;
+/// The number of members: both halves of four splits.
+const MEMBERS: usize = 8;
+/// Cosines of a column with many values ...
+const COSINES: usize = 6;
+/// ... and where there are few subjects per covariate.
+const FEW_COSINES: usize = 2;
+/// Subjects per coefficient of the covariates' cosines.
+const SUBJECTS_PER_COEFFICIENT: usize = 5;
+/// A column with at most this many values has no cosines.
+const FEW_VALUES: usize = 4;
+
+/// Whether this recipe fits the data: few outcome elements, not too many covariates, and no other base model asked for.
+pub(super) fn applies(context: &Context<'_>) -> bool {
+    let shallow = matches!(context.config.base, Base::Auto | Base::Linear | Base::Mlp);
+    let small = context.scaler.y.elements() <= MAX_OUTCOMES && context.scaler.x.elements() <= MAX_COVARIATES;
+    shallow && small
+}
+
+/// A scale of the outcomes, the units on it, and what was selected there.
+struct Candidate {
+    scales: Vec<OutcomeScale>,
+    rows: Rows,
+    selected: Selected,
+    /// The mean held-out log-likelihood of the best number of classes, on the scale of standardised outcomes.
+    score: f64,
+}
+
+/// Fits mixture density networks.
+pub(super) fn fit_density(context: &Context<'_>) -> Result<Model> {
+    let mut best: Option<Candidate> = None;
+    for scales in outcome_scales(context) {
+        let candidate = select_on(context, scales)?;
+        if best.as_ref().is_none_or(|best| candidate.score > best.score) {
+            best = Some(candidate);
+        }
+    }
+    let Candidate { scales, rows, selected, .. } = best.expect("the scale of the data is always tried");
+    let problem = problem(context, &rows);
+    let halves = problem.members(selected.choice, context.config.members.unwrap_or(MEMBERS))?;
+    let mut ensemble = Ensemble {
+        members: halves.iter().map(|half| half.member.clone()).collect(),
+        scales,
+        calibration: LevelCalibration::default(),
+        learned_rho: None,
+    };
+    ensemble.learned_rho = rows.has_repeats().then(|| learned_rho(&halves, &rows));
+    let (d_t, seed) = (context.scaler.t.elements(), context.config.seed);
+    ensemble.calibration = LevelCalibration::fit(&ensemble, &rows, d_t, seed, context.pool);
+    let report = report(context, &rows, &ensemble, &halves, &selected);
+    assemble(context, ensemble, report)
+}
+
+fn assemble(context: &Context<'_>, ensemble: Ensemble, report: FitReport) -> Result<Model> {
+    let hidden = ensemble.members[0].form.hidden;
+    let base = match hidden {
+        0 => BaseConfig::Linear(Default::default()),
+        width => BaseConfig::Mlp(MlpConfig { hidden: vec![width; 2], ..MlpConfig::default() }),
+    };
+    let header = Header {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        config: FitConfig::clone(context.config),
+        shapes: context.shapes.clone(),
+        base,
+        classes: ensemble.classes(),
+        scaler: context.scaler.clone(),
+        calibration: None,
+        members: None,
+        alternatives: Vec::new(),
+        density: None,
+        report,
+        layout: None,
+    };
+    let all: Vec<usize> = (0..context.data.len()).collect();
+    let support = Support::new(&context.batcher(), &all, &mut stream(context.config.seed, &["support"]))?;
+    let (device, pool) = (context.device.clone(), context.pool.clone());
+    Ok(Model::new(header, Predictor::Density(ensemble), support, device, pool))
+}
+
+/// The scales to try: that of the data, and the logarithm of outcomes that are all positive.
+fn outcome_scales(context: &Context<'_>) -> Vec<Vec<OutcomeScale>> {
+    let (batcher, d) = (context.batcher(), context.scaler.y.elements());
+    let all: Vec<usize> = (0..context.data.len()).collect();
+    let outcomes = batcher.outcomes(&all);
+    let scale_of = |j: usize| {
+        let observed = |i: &usize| context.data.y().mask_row(*i).is_none_or(|mask| mask[j]);
+        let y: Vec<f64> = all.iter().filter(|i| observed(i)).map(|&i| f64::from(outcomes[i * d + j])).collect();
+        let offset = {
+            let mut zero = vec![0.0; d];
+            context.scaler.y.restore(&mut zero);
+            f64::from(zero[j])
+        };
+        OutcomeScale::log(&y, offset, f64::from(context.scaler.y.deviation(j)))
+    };
+    let mut scales = vec![vec![OutcomeScale::Identity; d]];
+    if let Some(logs) = (0..d).map(scale_of).collect::<Option<Vec<_>>>() {
+        scales.push(logs);
+    }
+    scales
+}
+
+fn select_on(context: &Context<'_>, scales: Vec<OutcomeScale>) -> Result<Candidate> {
+    let rows = density_rows(&context.batcher(), &scales);
+    let given = match context.config.classes {
+        Classes::Given(classes) => Some(classes),
+        Classes::Auto => None,
+    };
+    let selected = problem(context, &rows).select(given, context.config.max_classes)?;
+    let all: Vec<usize> = (0..context.data.len()).collect();
+    let outcomes = context.batcher().outcomes(&all);
+    let slope = |(i, y): (usize, &f32)| {
+        let j = i % rows.d;
+        if rows.is_observed(i / rows.d, j) { scales[j].log_slope(f64::from(*y)) } else { 0.0 }
+    };
+    let jacobian = outcomes.iter().enumerate().map(slope).sum::<f64>() / rows.subjects.len() as f64;
+    let best = selected.ladder.iter().map(|score| mean(&score.likelihoods)).fold(f64::MIN, f64::max);
+    Ok(Candidate { scales, rows, score: best + jacobian, selected })
+}
+
+fn problem<'a>(context: &'a Context<'_>, rows: &'a Rows) -> Problem<'a> {
+    let d_t = context.scaler.t.elements();
+    let d_x = rows.width - d_t;
+    let linear = context.config.base == Base::Linear;
+    let few = d_x * (1 + COSINES) * SUBJECTS_PER_COEFFICIENT > rows.subjects.len();
+    let x_cosines = if few { FEW_COSINES } else { COSINES };
+    let cosines = |column: usize, most: usize| {
+        if linear || distinct_at_most(rows, column, FEW_VALUES) { 0 } else { most }
+    };
+    Problem {
+        rows,
+        x_cosines: (0..d_x).map(|column| cosines(column, x_cosines)).collect(),
+        t_cosines: (d_x..rows.width).map(|column| cosines(column, COSINES)).collect(),
+        hidden: if linear { 0 } else { HIDDEN },
+        seed: context.config.seed,
+        pool: context.pool,
+        monitor: context.monitor,
+    }
+}
+
+/// Whether an input column has at most `count` distinct values.
+fn distinct_at_most(rows: &Rows, column: usize, count: usize) -> bool {
+    let mut found: Vec<f32> = Vec::new();
+    for row in 0..rows.len() {
+        let value = rows.input(row)[column];
+        if !found.contains(&value) {
+            found.push(value);
+            if found.len() > count {
+                return false;
+            }
+        }
+    }
+    true
+}
+
+/// The correlation of the normal scores of two rows of one subject, from members that were not fitted to it.
+fn learned_rho(halves: &[Half], rows: &Rows) -> f64 {
+    let (mut products, mut squares) = ((0.0, 0.0), (0.0, 0.0));
+    for half in halves {
+        let mut evaluator = half.member.evaluator();
+        for &subject in half.held_out.iter().filter(|&&subject| rows.subjects[subject].len() > 1) {
+            for (weight, scores) in evaluator.scores(rows, &rows.subjects[subject]) {
+                for scores in scores.iter().map(|of_element| of_element.iter().filter(|g| g.is_finite())) {
+                    let (m, sum, square) = scores.fold((0.0, 0.0, 0.0), |(m, sum, square), g| {
+                        let g = g.clamp(-3.0, 3.0);
+                        (m + 1.0, sum + g, square + g * g)
+                    });
+                    if m > 1.0 {
+                        // the mean over pairs, each subject with the weight of its rows
+                        products.0 += weight * (sum * sum - square) / (m - 1.0);
+                        products.1 += weight * m;
+                        squares.0 += weight * square;
+                        squares.1 += weight * m;
+                    }
+                }
+            }
+        }
+    }
+    let (product, square) = (products.0 / f64::max(products.1, 1e-9), squares.0 / f64::max(squares.1, 1e-9));
+    (product / square.max(1e-9)).clamp(0.0, 0.99)
+}
+
+/// The report of the fit.
+fn report(
+    context: &Context<'_>,
+    rows: &Rows,
+    ensemble: &Ensemble,
+    halves: &[Half],
+    selected: &Selected,
+) -> FitReport {
+    let held_out = HeldOut::new(context, rows, ensemble, halves);
+    let classes = ensemble.classes();
+    let mut class_sizes = vec![0; classes];
+    held_out.labels.iter().for_each(|&class| class_sizes[class] += 1);
+    let given = matches!(context.config.classes, Classes::Given(_));
+    let mut report = FitReport {
+        units: SplitSizes { train: context.data.len(), validation: 0, calibration: 0 },
+        candidates: candidates(context, selected),
+        agreement: agreement(halves, rows),
+        one_class_suffices: classes == 1 && !given,
+        class_sizes,
+        delta_hat: held_out.delta_hat(classes),
+        val_nll: -mean(&held_out.likelihoods),
+        val_mse: held_out.class_mse(),
+        r2: held_out.predictions.r2(context.data.y(), context.data.groups()),
+        epochs: halves.iter().map(|half| half.steps).max().unwrap_or(0),
+        ..FitReport::default()
+    };
+    if classes == 1 && !given {
+        report.notes.push("no hidden classes found: the model has one class".to_owned());
+    }
+    report
+}
+
+fn candidates(context: &Context<'_>, selected: &Selected) -> Vec<ClassScore> {
+    let base = if context.config.base == Base::Linear { Base::Linear } else { Base::Mlp };
+    let score = |score: &crate::density::Score| {
+        let nll = -mean(&score.likelihoods);
+        ClassScore {
+            base,
+            classes: score.choice.classes,
+            nll,
+            full_nll: nll,
+            penalty: 0.0,
+            mse: None,
+            gain_error: selected.gain_error(score),
+            chosen: score.choice.classes == selected.choice.classes,
+        }
+    };
+    selected.ladder.iter().map(score).collect()
+}
+
+/// The mean agreement of the members' classes with the first's (adjusted Rand index).
+fn agreement(halves: &[Half], rows: &Rows) -> f64 {
+    let all: Vec<usize> = (0..rows.subjects.len()).collect();
+    let subjects = sample(&all, 2000);
+    let labels = |half: &Half| -> Vec<usize> {
+        let classes = half.member.form.classes;
+        let posteriors = half.member.posteriors(rows, &subjects);
+        posteriors.chunks_exact(classes).map(largest).collect()
+    };
+    let Some((first, others)) = halves.split_first() else { return 1.0 };
+    let first = labels(first);
+    let agreements: Vec<f64> = others.iter().map(|half| adjusted_rand_index(&first, &labels(half))).collect();
+    if agreements.is_empty() { 1.0 } else { mean(&agreements) }
+}
+
+/// The position of the largest value.
+fn largest(values: &[f64]) -> usize {
+    (0..values.len()).max_by(|&a, &b| values[a].total_cmp(&values[b])).unwrap_or(0)
+}
+
+/// What members say of rows that they were not fitted to.
+struct HeldOut {
+    predictions: HeldOutPredictions,
+    /// Log-likelihood of every subject.
+    likelihoods: Vec<f64>,
+    /// The most probable class of every row, and the mean absolute and squared distance from its mean.
+    labels: Vec<usize>,
+    distances: Vec<(f64, f64)>,
+}
+
+impl HeldOut {
+    fn new(context: &Context<'_>, rows: &Rows, ensemble: &Ensemble, halves: &[Half]) -> Self {
+        let mut summary = vec![RowSummary::new(rows.d, ensemble.classes()); rows.len()];
+        let mut likelihoods = vec![Vec::new(); rows.subjects.len()];
+        for half in halves {
+            let found = half.member.log_likelihoods(rows, &half.held_out);
+            half.held_out.iter().zip(found).for_each(|(&subject, value)| likelihoods[subject].push(value));
+            let mut evaluator = half.member.evaluator();
+            for &subject in &half.held_out {
+                for &row in &rows.subjects[subject] {
+                    evaluator.summarise(rows, row, &ensemble.scales, &mut summary[row]);
+                }
+            }
+        }
+        let outcomes = context.batcher().outcomes(&(0..rows.len()).collect::<Vec<_>>());
+        let predicted = summary.iter().flat_map(|row| row.predicted.iter().map(|&p| (p / row.count) as f32));
+        let labels: Vec<usize> = summary.iter().map(|row| largest(&row.posterior)).collect();
+        let distances = summary.iter().zip(&labels).map(|(row, &k)| row.distances[k]).collect();
+        let average = |values: &Vec<f64>| {
+            let logs: Vec<f64> = values.clone();
+            crate::math::log_sum_exp_of(&logs) - (logs.len() as f64).ln()
+        };
+        Self {
+            predictions: HeldOutPredictions {
+                rows: (0..rows.len()).collect(),
+                predicted: predicted.collect(),
+                y: outcomes,
+            },
+            likelihoods: likelihoods.iter().filter(|values| !values.is_empty()).map(average).collect(),
+            labels,
+            distances,
+        }
+    }
+
+    fn class_mse(&self) -> f64 {
+        mean(&self.distances.iter().map(|(_, square)| *square).collect::<Vec<_>>())
+    }
+
+    /// The largest class mean of |y - m_k|.
+    fn delta_hat(&self, classes: usize) -> f64 {
+        let of_class = |k: usize| {
+            let own = self.labels.iter().zip(&self.distances).filter(|(label, _)| **label == k);
+            mean(&own.map(|(_, (absolute, _))| *absolute).collect::<Vec<_>>())
+        };
+        (0..classes).map(of_class).fold(0.0, f64::max)
+    }
+}
