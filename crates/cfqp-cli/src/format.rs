@@ -44,6 +44,15 @@ pub fn pluralise(n: usize, what: &str) -> String {
     format!("{} {what}{}", format_count(n), if n == 1 { "" } else { "s" })
 }
 
+/// The number of units kept and, if they share subjects, that of subjects.
+pub(crate) fn count_units(counts: &cfqp::data::table::TableSummary) -> String {
+    let units = pluralise(counts.units, "unit");
+    match counts.subjects {
+        Some(subjects) => format!("{units} of {}", pluralise(subjects, "subject")),
+        None => units,
+    }
+}
+
 /// `1 unit`, `2 samples`: what was dropped.
 pub fn count_dropped(dropped: &cfqp::data::table::DroppedUnits) -> String {
     pluralise(dropped.count, if dropped.reason.is_about_samples() { "sample" } else { "unit" })

@@ -11,7 +11,7 @@ use crate::args::OutputArgs;
 use crate::columns::{TableArgs, table_flags};
 use crate::error::{Failure, Result};
 use crate::fit_command::fit_command;
-use crate::format::{count_dropped, format_count, format_number, pluralise, shell_quote};
+use crate::format::{count_dropped, count_units, format_count, format_number, pluralise, shell_quote};
 
 /// The data of a fit, and its settings.
 #[derive(Clone, Debug)]
@@ -149,12 +149,10 @@ fn summarise_counts(counts: &TableSummary) -> String {
         format!("{} from {} to {}", t.name, format_number(t.min.into()), format_number(t.max.into()))
     };
     let treatments: Vec<String> = counts.treatments.iter().map(treatment).collect();
-    let subjects =
-        counts.subjects.map_or(String::new(), |subjects| format!(" of {}", pluralise(subjects, "subject")));
     format!(
-        "{}, {}{subjects} kept, {} dropped; x {:?}, y {:?}, {}",
+        "{}, {} kept, {} dropped; x {:?}, y {:?}, {}",
         pluralise(counts.rows, "row"),
-        pluralise(counts.units, "unit"),
+        count_units(counts),
         format_count(counts.dropped_units()),
         counts.x_shape,
         counts.y_shape,

@@ -11,7 +11,8 @@ use cfqp::data::table::{TableSummary, TimeGrid};
 use crate::columns::TableArgs;
 use crate::error::Result;
 use crate::format::{
-    align_rows, count_dropped, format_count, format_number, format_percent, format_short, pluralise,
+    align_rows, count_dropped, count_units, format_count, format_number, format_percent, format_short,
+    pluralise,
 };
 use crate::load::{Input, resolve_input};
 use crate::output::Output;
@@ -52,11 +53,9 @@ pub(super) fn run(args: &CheckArgs) -> Result<Output> {
 }
 
 fn text(input: &Input, counts: &TableSummary) -> String {
-    let (rows, units) = (pluralise(counts.rows, "row"), pluralise(counts.units, "unit"));
-    let subjects =
-        counts.subjects.map_or(String::new(), |subjects| format!(" of {}", pluralise(subjects, "subject")));
+    let (rows, units) = (pluralise(counts.rows, "row"), count_units(counts));
     let mut text = format!(
-        "{}: {rows} read, {units}{subjects} kept, {} dropped\n",
+        "{}: {rows} read, {units} kept, {} dropped\n",
         input.data.display(),
         format_count(counts.dropped_units())
     );

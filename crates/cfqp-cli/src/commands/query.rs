@@ -30,7 +30,8 @@ Examples:
   cfqp query model.cfqp data.npz --grid 0.2:1:9 --level 0.95 --out curves.npz
 
 FILE has the columns that the model was fitted to; no flags are needed for them. Tables are streamed, so \
-they can be larger than memory, but the rows of a unit must be adjacent.
+they can be larger than memory, but the rows of a unit must be adjacent. If the model was fitted with --group, \
+the table is read whole.
 A .parquet, .csv, .arrow or .jsonl output has one row per unit (and time): id, t, t_new, every outcome Y \
 with lower_Y and upper_Y, class, posterior_K and flag: ok, or the warnings ambiguous_class, off_support, \
 starts_disagree.

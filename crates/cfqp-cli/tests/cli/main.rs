@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod bad_tables;
+mod groups;
 mod help;
 mod interrupted;
 mod killed;

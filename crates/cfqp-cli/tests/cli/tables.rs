@@ -13,7 +13,7 @@ use crate::{cfqp, listing, succeed, text};
 const LONG: &str = "--id patient --time second --series pa,pv --t dose --treated-at 20";
 const FIT: &str = "--classes 2 --base linear --init kmeans --members 2 --seed 3";
 
-fn json(folder: &Path, line: &str) -> Value {
+pub(crate) fn json(folder: &Path, line: &str) -> Value {
     let out = succeed(folder, &format!("{line} --json"));
     assert_eq!(out.lines().count(), 1, "{line} prints one object");
     serde_json::from_str(&out).unwrap()

@@ -37,8 +37,7 @@ pub(super) fn fit_mixture(
     let rows = context.split.learning();
     let count = member_count(context, base);
     let folds = folds(context.data, &rows, fold_count(count));
-    let count = count.min(folds.len());
-    let trainer = EnsembleTrainer { context, base, classes, folds };
+    let (count, trainer) = (count.min(folds.len()), EnsembleTrainer { context, base, classes, folds });
     let (settings, first) = trainer.choose(sharing, &labels)?;
     let labels = match first {
         Some(first) if !known => {

@@ -78,10 +78,7 @@ impl Samples {
             (rows, rest) = rest.split_at(count);
             let mut arrays = UnitArrays { x: vec![f32::NAN; x_size], y: vec![f32::NAN; y_size] };
             self.place_samples(samples, rows, &mut arrays, summary);
-            let complete = self
-                .check_subject(layout, unit)
-                .and_then(|()| self.complete(samples, unit, &mut arrays, allow_missing_x));
-            match complete {
+            match self.complete(layout, samples, unit, &mut arrays, allow_missing_x) {
                 Err(reason) => summary.count_dropped(reason, || self.ids[unit].clone()),
                 Ok(()) => {
                     x.append(&mut arrays.x);
@@ -113,16 +110,6 @@ impl Samples {
 
     fn pick_subjects(&self, units: &[usize]) -> Ids {
         Ids::Text(units.iter().filter_map(|&unit| Some(self.subject[unit].as_ref()?.0.clone())).collect())
-    }
-
-    /// Checks that the subject of a unit is known, in a table with subjects.
-    fn check_subject(&self, layout: &Layout, unit: usize) -> Result<(), DropReason> {
-        match &layout.group {
-            Some(column) if self.subject[unit].is_none() => {
-                Err(DropReason::MissingSubject { column: column.clone() })
-            }
-            _ => Ok(()),
-        }
     }
 
     /// Places a unit's samples on the grid; samples at the same point are averaged.
@@ -165,12 +152,16 @@ impl Samples {
     /// Fills in the fixed covariates; an error is the reason why the unit has to be dropped.
     fn complete(
         &self,
+        layout: &Layout,
         samples: &SampleLayout,
         unit: usize,
         arrays: &mut UnitArrays,
         allow_missing_x: bool,
     ) -> Result<(), DropReason> {
         let is_empty = |values: &[f32]| values.iter().all(|value| value.is_nan());
+        if let Some(column) = layout.group.as_ref().filter(|_| self.subject[unit].is_none()) {
+            return Err(DropReason::MissingSubject { column: column.clone() });
+        }
         if self.treated_at[unit].is_none() {
             return Err(DropReason::MissingTreatmentTime);
         }
