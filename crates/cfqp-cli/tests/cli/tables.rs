@@ -304,8 +304,8 @@ fn methods_are_compared_on_pairs_of_measurements() {
     let methods: Vec<&str> = runs.iter().map(|run| run["method"].as_str().unwrap()).collect();
     assert_eq!(methods, ["regression", "residual", "shrunk-residual", "cfqp"]);
     // what only the plant has is uniform from -2 to 2
-    assert!((1.0..1.5).contains(&rmse(0)) && rmse(1) < 0.1 && rmse(3) < 0.1, "{runs:?}");
-    assert!((rmse(2) - 0.5 * rmse(0)).abs() < 0.1, "half of the residual");
+    assert!((1.0..1.5).contains(&rmse(0)) && rmse(1) < 0.4 && rmse(3) < 0.2, "{runs:?}");
+    assert!((rmse(2) - 0.5 * rmse(0)).abs() < 0.2, "half of the residual");
     assert!(runs[3]["scores"]["coverage"].is_f64() && runs[1]["scores"]["coverage"].is_null());
     let table = std::fs::read_to_string(folder.join("tables/table.md")).unwrap();
     assert!(

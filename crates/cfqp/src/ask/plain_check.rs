@@ -70,7 +70,7 @@ impl PlainComparison {
 }
 
 /// Three significant digits.
-fn short(value: f64) -> String {
+pub(super) fn short(value: f64) -> String {
     let digits = if value == 0.0 { 0 } else { (2 - value.abs().log10().floor() as i32).clamp(0, 12) };
     format!("{value:.*}", digits as usize)
 }

@@ -4,7 +4,7 @@ use serde::{Serialize, Serializer};
 
 use super::answer::Answers;
 use super::options::AskOptions;
-use super::plain_check::PlainComparison;
+use super::plain_check::{PlainComparison, short};
 use super::treatments::treatment_quantiles;
 use crate::Result;
 use crate::config::Classes;
@@ -229,7 +229,7 @@ impl Model {
         let count = compared.len() as f64;
         let limit = |single: f64| normal_half_width(1.0 - 2.0 * normal_tail(single) / count);
         let limits = VerdictLimits { ok: limit(MAX_DISTANCES.0), failed: limit(MAX_DISTANCES.1) };
-        let list = |t: &[f32]| t.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+        let list = |t: &[f32]| t.iter().map(|t| short(f64::from(*t))).collect::<Vec<_>>().join(",");
         let sentence = format!("for {} against {}, {sentence}", list(&to), list(&from));
         Ok(Some(Verdict::new(Assumption::PlainAgreement, distance(farthest), limits, sentence)))
     }

@@ -15,9 +15,11 @@ const MAX_COSINES: usize = 192;
 /// Units per cosine feature.
 const UNITS_PER_COSINE: usize = 4;
 
-/// The functions of covariates and treatment in a regression. All contain x, t and the products of both.
+/// The functions of covariates and treatment in a regression. All contain x and t, and all but the first their products.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Basis {
+    /// With a piecewise linear curve of t, the same for all x.
+    Additive,
     /// With t^2.
     Quadratic,
     /// With a piecewise linear curve of t.
@@ -28,8 +30,14 @@ pub(crate) enum Basis {
 
 impl Basis {
     /// All that are tried.
-    pub(super) const ALL: [Self; 5] =
-        [Self::Quadratic, Self::Curve, Self::Smooth(2.0), Self::Smooth(1.0), Self::Smooth(0.5)];
+    pub(super) const ALL: [Self; 6] = [
+        Self::Additive,
+        Self::Quadratic,
+        Self::Curve,
+        Self::Smooth(2.0),
+        Self::Smooth(1.0),
+        Self::Smooth(0.5),
+    ];
 }
 
 /// Standardised values of one array per unit: a column per element that varies, and an indicator per element that is
@@ -114,7 +122,7 @@ impl Design {
         let mut design = Self { x: x_columns, t: t_columns, basis, knots: Vec::new(), cosines: Vec::new() };
         match basis {
             Basis::Quadratic => {}
-            Basis::Curve => design.knots = design.quantiles(t),
+            Basis::Additive | Basis::Curve => design.knots = design.quantiles(t),
             Basis::Smooth(scale) => design.cosines = design.draw_cosines(x.len(), scale, rng),
         }
         design
@@ -151,9 +159,18 @@ impl Design {
     pub(super) fn len(&self) -> usize {
         let (d_x, d_t) = (self.x.len(), self.t.len());
         let curves: usize = self.knots.iter().map(Vec::len).sum();
-        let squares = if self.basis == Basis::Curve { 0 } else { d_t };
+        let squares = if self.has_squares() { d_t } else { 0 };
+        let products = if self.has_products() { d_x * d_t } else { 0 };
         // a design without columns has one of zeros
-        (d_x + d_t + squares + curves + d_x * d_t + self.cosines.len()).max(1)
+        (d_x + d_t + squares + curves + products + self.cosines.len()).max(1)
+    }
+
+    fn has_squares(&self) -> bool {
+        !matches!(self.basis, Basis::Additive | Basis::Curve)
+    }
+
+    fn has_products(&self) -> bool {
+        self.basis != Basis::Additive
     }
 
     /// The columns of unit `i` with treatment `j` of `t`.
@@ -162,13 +179,15 @@ impl Design {
         let start = out.len();
         out.extend_from_slice(&x);
         out.extend_from_slice(&t);
-        if self.basis != Basis::Curve {
+        if self.has_squares() {
             out.extend(t.iter().map(|t| t * t));
         }
         for (t, knots) in t.iter().zip(&self.knots) {
             out.extend(knots.iter().map(|knot| (t - knot).max(0.0)));
         }
-        t.iter().for_each(|t| out.extend(x.iter().map(|x| x * t)));
+        if self.has_products() {
+            t.iter().for_each(|t| out.extend(x.iter().map(|x| x * t)));
+        }
         out.extend(self.cosines.iter().map(|(frequency, phase)| {
             let (of_x, of_t) = frequency.split_at(x.len());
             let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();

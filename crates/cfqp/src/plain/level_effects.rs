@@ -1,7 +1,7 @@
 //! Effects between two levels of a treatment that takes few values.
 
-use super::average::{Contrast, Estimate};
 use super::cluster_error::clustered_error;
+use super::contrast::{Contrast, Estimate};
 use super::propensity::Propensity;
 use super::regression::CrossFitted;
 

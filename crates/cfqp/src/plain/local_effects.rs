@@ -1,6 +1,6 @@
 //! Effects between two values of a continuous treatment: a doubly robust estimate from units treated nearly so.
 
-use super::average::{Contrast, Estimate};
+use super::contrast::{Contrast, Estimate};
 use super::level_effects::scale_to_mean_one;
 use super::propensity::TreatmentDensity;
 use super::regression::CrossFitted;

@@ -4,6 +4,7 @@
 
 mod average;
 mod cluster_error;
+mod contrast;
 mod design;
 mod folds;
 mod level_effects;

@@ -11,8 +11,12 @@ use crate::math::argmin;
 use crate::models::ridge::{PENALTIES, RidgeProblem, Solution};
 use crate::{Error, Result, stream};
 
-/// The largest number of folds.
-const MAX_FOLDS: usize = 5;
+/// The number of folds ...
+const FOLDS: usize = 5;
+/// ... and that of a small data set, in which every unit counts ...
+const SMALL_FOLDS: usize = 10;
+/// ... of fewer units than this.
+const SMALL_UNITS: usize = 500;
 /// The basis is chosen on at most this many units.
 const MAX_CHOICE_UNITS: usize = 10_000;
 
@@ -57,7 +61,8 @@ impl CrossFitted {
             return Err(Error::data("x", "a regression needs two units of different subjects", hint));
         }
         let rng = &mut stream(seed, &["plain", "folds"]);
-        let folds = assign_folds(data.len(), data.groups(), MAX_FOLDS.min(subjects), rng);
+        let count = if data.len() < SMALL_UNITS { SMALL_FOLDS } else { FOLDS };
+        let folds = assign_folds(data.len(), data.groups(), count.min(subjects), rng);
         let Choice { basis, penalty, .. } = choose(data, y, &folds, seed)?;
         let design = Design::fit(data.x(), data.t(), basis, seed);
         let rows: Vec<usize> = (0..data.len()).collect();
@@ -247,7 +252,7 @@ mod tests {
             Dataset::new(data.x().clone(), data.t().clone(), Units::new("y", vec![1], y).unwrap()).unwrap();
         let after = fit(&moved);
         assert_eq!((after.folds(), after.penalty), (before.folds(), before.penalty), "the same choice");
-        for fold in 0..MAX_FOLDS {
+        for fold in 0..SMALL_FOLDS {
             let same = before.solutions[fold] == after.solutions[fold];
             assert_eq!(same, fold == before.folds()[7], "fold {fold}");
         }
