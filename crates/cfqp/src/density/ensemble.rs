@@ -49,6 +49,8 @@ pub(crate) struct Ensemble {
     pub calibration: LevelCalibration,
     /// The correlation of the noise of two rows of one subject, if subjects were seen more than once.
     pub learned_rho: Option<f64>,
+    /// The share of the subjects that each member was fitted to.
+    pub share: f64,
 }
 
 /// A question about the rows of some subjects, with treatments of every row, standardised, `[rows, d_t]`.
@@ -131,6 +133,13 @@ impl Ensemble {
         self.members[0].form.classes
     }
 
+    /// The variance of the error of the ensemble over that between members: members fitted to a share f of the subjects
+    /// differ by (1 - f) / f of it (the delete-d jackknife). In a simulated second world, where a member is the truth, it
+    /// is 1.
+    fn spread_factor(&self, answering: usize) -> f64 {
+        if answering < self.members.len() { 1.0 } else { self.share / (1.0 - self.share).max(1e-3) }
+    }
+
     /// Evaluators of all members, or of all but one.
     pub(crate) fn evaluators(&self, without: Option<usize>) -> Vec<Evaluator<'_>> {
         let members = self.members.iter().enumerate().filter(|(i, _)| Some(*i) != without);
@@ -178,6 +187,8 @@ impl Ensemble {
         for k in 0..self.classes() {
             let first = distribution.components.len();
             let mut centres = Centres::default();
+            // the member's centre, of every component
+            let mut of_component = Vec::new();
             for ((member, views), prediction) in evaluators.iter().zip(views).zip(predictions) {
                 let view = &views[k];
                 if view.posterior < MIN_POSTERIOR {
@@ -202,10 +213,14 @@ impl Ensemble {
                     }
                 }
                 centres.add(view.posterior, centre);
+                of_component.resize(distribution.components.len() - first, centre);
             }
-            let between = centres.variance();
-            distribution.between.resize(distribution.components.len(), between);
-            debug_assert!(first <= distribution.between.len());
+            let factor = self.spread_factor(views.len());
+            let mean = centres.sum / centres.weight.max(f64::MIN_POSITIVE);
+            for (component, centre) in distribution.components[first..].iter_mut().zip(&of_component) {
+                component.mean += (factor.sqrt() - 1.0) * (centre - mean);
+            }
+            distribution.between.resize(distribution.components.len(), factor * centres.variance());
         }
         let total: f64 = distribution.components.iter().map(|component| component.weight).sum();
         distribution.components.iter_mut().for_each(|component| component.weight /= total);

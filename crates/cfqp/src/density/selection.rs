@@ -24,7 +24,7 @@ const MAX_START_SUBJECTS: usize = 1500;
 const RUNS_PER_CLASS: usize = 16;
 const STARTS: usize = 2;
 /// A larger number of classes must be better by this many standard errors ...
-const CLASS_ERRORS: f64 = 2.0;
+const CLASS_ERRORS: f64 = 1.5;
 /// ... and a richer form of the same number by this many.
 const FORM_ERRORS: f64 = 1.0;
 /// The ladder ends after this many numbers of classes without a gain.
@@ -290,13 +290,17 @@ fn smallest_not_beaten(scores: &[&Score]) -> usize {
     (0..scores.len()).find(|&i| !beaten(i)).unwrap_or(0)
 }
 
-/// Members of an ensemble: random halves of the subjects, each with its complement.
+/// A member of an ensemble, and the subjects that it was not fitted to.
 pub(crate) struct Half {
     pub member: Member,
     pub held_out: Vec<usize>,
     pub steps: usize,
 }
 
+/// With fewer subjects than this ...
+const FEW_SUBJECTS: usize = 400;
+/// ... members are fitted to this share.
+const FEW_SUBJECTS_SHARE: f64 = 0.75;
 /// Random starts of the search of one member.
 const MEMBER_RUNS_PER_CLASS: usize = 8;
 
@@ -311,7 +315,7 @@ impl Problem<'_> {
             classes => self.starts(&subjects, classes),
         };
         let halves: Vec<(Vec<usize>, Vec<usize>)> =
-            (0..count.div_ceil(2)).flat_map(|split| self.halves(split)).take(count).collect();
+            (0..count).flat_map(|split| self.parts(split)).take(count).collect();
         let jobs: Vec<usize> = (0..halves.len()).collect();
         let mut members = self.pool.try_map(jobs, |i| {
             let (train_on, held_out) = &halves[i];
@@ -326,12 +330,26 @@ impl Problem<'_> {
         Ok(members)
     }
 
-    /// Both halves of a random split, each with the other as its complement.
-    fn halves(&self, split: usize) -> [(Vec<usize>, Vec<usize>); 2] {
+    /// The share of the subjects that each member is fitted to: half, or more where there are few.
+    pub(crate) fn member_share(&self) -> f64 {
+        if self.rows.subjects.len() < FEW_SUBJECTS { FEW_SUBJECTS_SHARE } else { 0.5 }
+    }
+
+    /// Random parts of the subjects with their complements, `1 / (1 - share)` per split: both halves, or three quarters
+    /// four times.
+    fn parts(&self, split: usize) -> Vec<(Vec<usize>, Vec<usize>)> {
         let mut subjects: Vec<usize> = (0..self.rows.subjects.len()).collect();
         subjects.shuffle(&mut stream(self.seed, &["density", "halves", &split.to_string()]));
-        let second = subjects.split_off(subjects.len() / 2);
-        [(subjects.clone(), second.clone()), (second, subjects)]
+        let parts = (1.0 / (1.0 - self.member_share())).round() as usize;
+        let part = |out: usize| {
+            let held_out = |i: usize| i * parts / subjects.len() == out;
+            let mut split = (Vec::new(), Vec::new());
+            for (i, &subject) in subjects.iter().enumerate() {
+                if held_out(i) { split.1.push(subject) } else { split.0.push(subject) }
+            }
+            split
+        };
+        (0..parts).map(part).collect()
     }
 
     /// The solution with the largest evidence on the member's own subjects: of its own random starts, and of those found

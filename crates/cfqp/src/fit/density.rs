@@ -61,6 +61,7 @@ pub(super) fn fit_density(context: &Context<'_>) -> Result<Model> {
         scales,
         calibration: LevelCalibration::default(),
         learned_rho: None,
+        share: problem.member_share(),
     };
     ensemble.learned_rho = rows.has_repeats().then(|| learned_rho(&halves, &rows));
     let (d_t, seed) = (context.scaler.t.elements(), context.config.seed);

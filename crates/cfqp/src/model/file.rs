@@ -134,6 +134,7 @@ impl Header {
             scales: density.scales.clone(),
             calibration: density.calibration.clone(),
             learned_rho: density.learned_rho,
+            share: density.share,
         }))
     }
 

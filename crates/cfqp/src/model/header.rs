@@ -51,6 +51,8 @@ pub(crate) struct DensityHeader {
     pub calibration: LevelCalibration,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub learned_rho: Option<f64>,
+    /// The share of the subjects that each member was fitted to.
+    pub share: f64,
 }
 
 impl DensityHeader {
@@ -61,6 +63,7 @@ impl DensityHeader {
             scales: ensemble.scales.clone(),
             calibration: ensemble.calibration.clone(),
             learned_rho: ensemble.learned_rho,
+            share: ensemble.share,
         }
     }
 
@@ -74,6 +77,7 @@ impl DensityHeader {
         let bounded = self.form.is_bounded() && self.scales.len() == self.form.outcomes;
         let rho = self.learned_rho.is_none_or(|rho| (0.0..=1.0).contains(&rho));
         self.members > 0
+            && (0.0..1.0).contains(&self.share)
             && sizes
             && bounded
             && rho
