@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use cfqp::{ClassScore, FitReport, Model, SplitSizes, StartReport};
+use cfqp::{ClassScore, ClassWeights, FitReport, Model, SplitSizes, StartReport};
 
 use crate::format::{align_rows, format_count, format_short, pluralise};
 
@@ -32,8 +32,13 @@ pub(crate) fn summarise_fit(fitted: &Model) -> String {
         fitted.base(),
         pluralise(fitted.members(), "member"),
     );
-    let _ =
-        writeln!(text, "units: {train} for training, {valid} for selection, {calibration} for calibration");
+    if report.units.validation == 0 {
+        let _ = writeln!(text, "units: {train}, each held out in turn");
+        text += &density_text(fitted);
+    } else {
+        let _ =
+            writeln!(text, "units: {train} for training, {valid} for selection, {calibration} for calibration");
+    }
     let _ = writeln!(
         text,
         "held-out units: mse {}, -log-likelihood {:.2}; delta_hat {}",
@@ -49,15 +54,34 @@ fn candidates_text(report: &FitReport) -> String {
     if report.candidates.is_empty() {
         return String::new();
     }
-    format!(
-        "candidates on {} held-out units:\n{}",
-        format_count(report.units.validation),
-        candidates_table(&report.candidates)
-    )
+    let units = match report.units.validation {
+        0 => "units held out in turn".to_owned(),
+        units => format!("{} held-out units", format_count(units)),
+    };
+    format!("candidates on {units}:\n{}", candidates_table(&report.candidates))
 }
+
+/// The class weights, the noise and the outcome scale that were chosen on held-out likelihood.
+fn density_text(fitted: &Model) -> String {
+    let weights = match fitted.class_weights() {
+        _ if fitted.classes() == 1 => String::new(),
+        ClassWeights::Constant => "class weights: the same for all units; ".to_owned(),
+        ClassWeights::Covariates => "class weights: by covariates; ".to_owned(),
+        ClassWeights::CovariatesAndTreatment => "class weights: by covariates and treatment; ".to_owned(),
+    };
+    let scale = if fitted.scale_depends_on_treatment() { "varying" } else { "constant" };
+    let outcome = if fitted.is_log_scale() { "logarithmic" } else { "linear" };
+    format!("{weights}noise: {}, {scale} scale; outcome scale: {outcome}\n", fitted.noise_law().name())
+}
+
+/// The rule by which the number of classes was chosen.
+const RULE: &str = "chosen: the smallest number of classes that no larger one beats by more than 1.5 standard errors\n";
 
 /// The scores of base models and numbers of classes on held-out units.
 pub(crate) fn candidates_table(tried: &[ClassScore]) -> String {
+    if tried.iter().all(|tried| tried.mse.is_none()) {
+        return compared_table(tried);
+    }
     let head = ["base", "classes", "-log-likelihood", "full covariance", "score", "mse", ""];
     let mut rows = vec![head.map(String::from).to_vec()];
     rows.extend(tried.iter().map(|tried| {
@@ -68,6 +92,21 @@ pub(crate) fn candidates_table(tried: &[ClassScore]) -> String {
         vec![base, classes, nll, full_nll, score, tried.mse.map_or(String::new(), format_short), mark.to_owned()]
     }));
     align_rows(&rows)
+}
+
+/// Scores of numbers of classes without a penalty, with the standard error of each difference from the chosen one.
+fn compared_table(tried: &[ClassScore]) -> String {
+    let head = ["classes", "-log-likelihood", "minus chosen", "standard error", ""];
+    let mut rows = vec![head.map(String::from).to_vec()];
+    let chosen = tried.iter().find(|tried| tried.chosen).map_or(0.0, |tried| tried.nll);
+    rows.extend(tried.iter().map(|tried| {
+        let error = tried.gain_error.map_or(String::new(), |error| format!("{error:.3}"));
+        let difference = if tried.chosen { String::new() } else { format!("{:+.3}", tried.nll - chosen) };
+        let mark = if tried.chosen { "<- chosen" } else { "" };
+        vec![tried.classes.to_string(), format!("{:.3}", tried.nll), difference, error, mark.to_owned()]
+    }));
+    let rule = if tried.len() > 1 { RULE } else { "" };
+    align_rows(&rows) + rule
 }
 
 /// The best result of every start, best first. A start may have been run with both kinds of sharing.

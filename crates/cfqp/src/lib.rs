@@ -67,6 +67,7 @@ pub use ask::{Answers, AskOptions};
 pub use config::{Base, Classes, FitConfig, Recipe, Sharing, Start};
 pub use data::table::{Layout, Table, TableSpec};
 pub use data::{Dataset, Units};
+pub use density::{ClassWeights, NoiseLaw};
 pub use error::{Error, Result};
 pub use fit::{Fit, Study};
 pub use model::{ClassScore, FitReport, HeldOutR2, Model, SplitSizes, StartReport, TrainingLength};

@@ -298,7 +298,7 @@ pub(crate) struct Half {
 }
 
 /// With fewer subjects than this ...
-const FEW_SUBJECTS: usize = 400;
+const FEW_SUBJECTS: usize = 200;
 /// ... members are fitted to this share.
 const FEW_SUBJECTS_SHARE: f64 = 0.75;
 /// Random starts of the search of one member.

@@ -46,14 +46,7 @@ struct Candidate {
 
 /// Fits mixture density networks.
 pub(super) fn fit_density(context: &Context<'_>) -> Result<Model> {
-    let mut best: Option<Candidate> = None;
-    for scales in outcome_scales(context) {
-        let candidate = select_on(context, scales)?;
-        if best.as_ref().is_none_or(|best| candidate.score > best.score) {
-            best = Some(candidate);
-        }
-    }
-    let Candidate { scales, rows, selected, .. } = best.expect("the scale of the data is always tried");
+    let Candidate { scales, rows, selected, .. } = best_candidate(context)?;
     let problem = problem(context, &rows);
     let halves = problem.members(selected.choice, context.config.members.unwrap_or(MEMBERS))?;
     let mut ensemble = Ensemble {
@@ -68,6 +61,24 @@ pub(super) fn fit_density(context: &Context<'_>) -> Result<Model> {
     ensemble.calibration = LevelCalibration::fit(&ensemble, &rows, d_t, seed, context.pool);
     let report = report(context, &rows, &ensemble, &halves, &selected);
     assemble(context, ensemble, report)
+}
+
+/// The held-out score of every number of classes, on the scale of the outcomes that is best.
+pub(super) fn score_density_classes(context: &Context<'_>) -> Result<Vec<ClassScore>> {
+    Ok(candidates(context, &best_candidate(context)?.selected))
+}
+
+/// The candidate of the outcome scale with the best held-out likelihood.
+fn best_candidate(context: &Context<'_>) -> Result<Candidate> {
+    let mut scales = outcome_scales(context).into_iter();
+    let mut best = select_on(context, scales.next().expect("the scale of the data is always tried"))?;
+    for scale in scales {
+        let candidate = select_on(context, scale)?;
+        if candidate.score > best.score {
+            best = candidate;
+        }
+    }
+    Ok(best)
 }
 
 fn assemble(context: &Context<'_>, ensemble: Ensemble, report: FitReport) -> Result<Model> {

@@ -94,6 +94,12 @@ impl<'a> Fit<'a> {
     /// # Errors
     /// As [`run`](Self::run).
     pub fn score_classes<'d>(&self, data: impl Into<UnitData<'d>>) -> Result<Vec<ClassScore>> {
-        setup::with_context(self, data.into().units, score_classes)
+        setup::with_context(self, data.into().units, |context| {
+            if context.config.recipe == Recipe::Default && density::applies(context) {
+                density::score_density_classes(context)
+            } else {
+                score_classes(context)
+            }
+        })
     }
 }
