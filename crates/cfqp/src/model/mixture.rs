@@ -147,8 +147,13 @@ impl Mixture {
         let mut mean = vec![0.0; rows.len() * d];
         for k in 0..self.classes() {
             let own = self.mean(k, batcher, rows, device);
-            for (i, (mean, own)) in mean.iter_mut().zip(own).enumerate() {
-                *mean += weights[i / d][k].exp() * own;
+            for (i, weights) in weights.iter().enumerate() {
+                let elements = i * d..(i + 1) * d;
+                let weight = weights[k].exp();
+                mean[elements.clone()]
+                    .iter_mut()
+                    .zip(&own[elements])
+                    .for_each(|(mean, own)| *mean += weight * own);
             }
         }
         mean

@@ -49,8 +49,13 @@ fn doses(n: usize, seed: u64) -> Dataset {
     dataset(&rows)
 }
 
+/// The only element of y.
+fn first() -> Vec<Range<usize>> {
+    std::iter::once(0..1).collect()
+}
+
 fn estimates(data: &Dataset, from: f32, to: f32) -> Vec<PlainEstimate> {
-    plain_estimates(data, &[0..1], &[from], &[to], 0.9).unwrap().remove(0)
+    plain_estimates(data, &first(), &[from], &[to], 0.9).unwrap().remove(0)
 }
 
 fn find(estimates: &[PlainEstimate], method: PlainMethod) -> Option<PlainEstimate> {
@@ -59,8 +64,9 @@ fn find(estimates: &[PlainEstimate], method: PlainMethod) -> Option<PlainEstimat
 
 #[test]
 fn a_difference_of_means_is_that_of_welch() {
-    let y = |i: usize| if i % 3 == 0 { (i / 3 % 4) as f32 } else { 5.0 + (i % 2) as f32 };
-    let rows: Vec<Unit> = (0..60).map(|i| ([0.0; 2], f32::from(u8::from(i % 3 == 0)), y(i))).collect();
+    let y = |i: usize| if i.is_multiple_of(3) { (i / 3 % 4) as f32 } else { 5.0 + (i % 2) as f32 };
+    let rows: Vec<Unit> =
+        (0..60_usize).map(|i| ([0.0; 2], f32::from(u8::from(i.is_multiple_of(3))), y(i))).collect();
     let found = estimates(&dataset(&rows), 0.0, 1.0)[0];
     // 20 units 0, 1, 2, 3 in turn; 40 units 5 and 6 in turn
     let error = ((25.0 / 19.0) / 20.0 + (10.0 / 39.0) / 40.0_f64).sqrt();
@@ -129,7 +135,7 @@ fn estimates_that_the_data_do_not_allow_are_left_out() {
     let doses = doses(300, 1);
     assert_eq!(methods(&doses, 0.0, 0.5), [PlainMethod::Regression, PlainMethod::DoublyRobust]);
     assert_eq!(methods(&doses, 0.0, 9.0), [PlainMethod::Regression], "nobody received nearly 9");
-    assert!(plain_estimates(&doses, &[0..1], &[0.0, 1.0], &[1.0], 0.9).is_err());
+    assert!(plain_estimates(&doses, &first(), &[0.0, 1.0], &[1.0], 0.9).is_err());
 }
 
 #[test]
