@@ -6,11 +6,11 @@ use std::time::Instant;
 use clap::Args;
 use serde::Serialize;
 
-use cfqp::ask::{AverageEffect, Averages, EffectGroup};
-use cfqp::{AskOptions, Model};
+use cfqp::Model;
+use cfqp::ask::{AverageEffect, Averages, EffectGroup, UsedRho};
 
 use super::answered::{AnswerCounts, write_answers_with};
-use super::ask::{AskArgs, OutArgs, SourceArgs, check_treatment};
+use super::ask::{AskArgs, BoundArgs, OutArgs, SourceArgs, check_treatment};
 use crate::args::{OutputArgs, parse_finite};
 use crate::error::Result;
 use crate::files::check_table;
@@ -24,7 +24,7 @@ Examples:
   cfqp effect model.cfqp patients.csv --from 0.5 --to 0.8 --out effects.parquet
 
 FILE has the columns that the model was fitted to. The output has one row per unit (and time): id, t, \
-from, to, effect_Y, lower_Y, upper_Y for every outcome Y, class, posterior_K, flag.
+from, to, effect_Y, lower_Y, upper_Y for every outcome Y, class, posterior_K, flag, rho, rho_source.
 The interval of an average treats the model's error as shared by all units, so that it does not average \
 out, and adds the variance between units divided by their number. Series are averaged over time. The first \
 average is over the units on support: similar units received both treatments.";
@@ -35,6 +35,7 @@ const OUT_HELP: &str =
 /// The effect of one treatment against another: per unit, and the average with its interval
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, mut_arg("out", |arg| arg.help(OUT_HELP).required(false)))]
+#[command(mut_arg("rho_bounds", |arg| arg.requires("out")))]
 pub(crate) struct EffectArgs {
     #[command(flatten)]
     source: SourceArgs,
@@ -48,6 +49,8 @@ pub(crate) struct EffectArgs {
     out: Option<OutArgs>,
     #[command(flatten)]
     ask: AskArgs,
+    #[command(flatten)]
+    bounds: BoundArgs,
 }
 
 /// The JSON of the command.
@@ -60,7 +63,8 @@ struct Report<'a> {
     #[serde(flatten)]
     counts: &'a AnswerCounts,
     #[serde(flatten)]
-    ask: AskOptions,
+    rho: UsedRho,
+    level: f64,
     seconds: f64,
     peak_rss_mb: Option<f64>,
 }
@@ -74,6 +78,7 @@ pub(super) fn run(args: &EffectArgs, output: &OutputArgs) -> Result<Output> {
     check_treatment("--to", &args.to, &model)?;
     let start = Instant::now();
     let question = model.ask_file(&args.source.file).effect(&args.from[..], &args.to[..]);
+    let question = question.rho_bounds(args.bounds.rho_bounds);
     let mut averages = Averages::new(&model, settings.ask.level);
     let counts = write_answers_with(question.options(settings.ask), out, "effect", output, |answers| {
         averages.add(answers);
@@ -85,7 +90,8 @@ pub(super) fn run(args: &EffectArgs, output: &OutputArgs) -> Result<Output> {
         to: &args.to,
         averages: &averages,
         counts: &counts,
-        ask: settings.ask,
+        rho: model.used_rho(settings.ask.rho),
+        level: settings.ask.level,
         seconds: start.elapsed().as_secs_f64(),
         peak_rss_mb: peak_rss_mb(),
     };
@@ -99,7 +105,7 @@ fn text(report: &Report<'_>) -> String {
         "effect of {} against {} on {units}, with {}% intervals:\n",
         list(report.to),
         list(report.from),
-        format_number(100.0 * report.ask.level)
+        format_number(100.0 * report.level)
     );
     let mut rows = vec![["outcome", "group", "units", "effect", "lower", "upper"].map(String::from).to_vec()];
     for average in report.averages {
@@ -121,6 +127,7 @@ fn text(report: &Report<'_>) -> String {
     if report.averages.iter().all(|average| average.group != EffectGroup::Supported) {
         text += "no unit is on support: similar units did not receive these treatments\n";
     }
+    text += &format!("rho: {}\n", report.rho);
     text += &report.counts.text();
     text + &report.out.map_or(String::new(), |out| format!("wrote {}\n", shell_quote(out)))
 }

@@ -9,7 +9,8 @@
 //!
 //! and over classes the mixture of these by the posterior. (Part of a residual is the model's own error rather than
 //! noise; the model separates the two.) rho is the correlation of the noise in both worlds: 1 is "everything else being
-//! equal", 0 is fresh noise. The point answer is the mean of the mixture.
+//! equal", 0 is fresh noise. Where it is unknown, the mixture is over rho too, uniform on [0, 1]. The point answer is the mean
+//! of the mixture.
 
 mod answer;
 mod answering;
@@ -19,6 +20,7 @@ mod file;
 mod grid;
 mod options;
 mod question;
+mod rho;
 mod stream;
 mod tabulate;
 mod verdict;
@@ -30,6 +32,7 @@ pub use file::{AskFile, FileQuestion};
 pub(crate) use grid::GridUnits;
 pub use options::AskOptions;
 pub use question::{Ask, CurveQuestion, Question, Treatments};
+pub use rho::{Rho, RhoBound, RhoSource, UsedRho};
 pub use stream::{StreamBatch, UnitStream};
 pub use tabulate::{AskedTreatments, Tabulation};
 pub use verdict::{Assumption, Grade, Verdict, VerdictLimits};
@@ -67,7 +70,7 @@ mod tests {
         assert!(moved[1] < moved[0] && moved[2] < 1e-10, "{moved:?}");
         let from = Units::new("t", vec![1], vec![0.3]).unwrap();
         let held = held(1.0);
-        let effect = held.ask(&world.data).effect(&from, &t).answers().unwrap();
+        let effect = held.ask(&world.data).effect(&from, &t).rho(1.0).answers().unwrap();
         assert!(effect.point.values().iter().all(|v| v.abs() < 1e-6));
     }
 

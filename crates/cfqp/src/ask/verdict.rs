@@ -4,6 +4,7 @@ use serde::{Serialize, Serializer};
 
 use super::answer::Answers;
 use super::options::AskOptions;
+use super::rho::Rho;
 use crate::Result;
 use crate::data::{Dataset, UnitData, Units};
 use crate::math::{argmin, coverage};
@@ -129,20 +130,27 @@ impl Verdict {
 
 impl Model {
     /// A verdict on every assumption that can be checked, from `data` (at most 5,000 evenly spaced units) and the fit.
-    /// `level` is that of the intervals.
+    /// `options` are those of the questions that the verdicts are for. Coverage is counted on factual outcomes, with fresh
+    /// noise whatever their rho.
     ///
     /// # Errors
-    /// [`Error::Config`](crate::Error::Config) if `level` is not between 0 and 1, [`Error::Data`](crate::Error::Data) if
-    /// the units do not fit the model.
-    pub fn verdicts<'a>(&self, data: impl Into<UnitData<'a>>, level: f64) -> Result<Vec<Verdict>> {
+    /// [`Error::Config`](crate::Error::Config) if an option cannot be used, [`Error::Data`](crate::Error::Data) if the units
+    /// do not fit the model.
+    pub fn verdicts<'a>(
+        &self,
+        data: impl Into<UnitData<'a>>,
+        options: AskOptions,
+    ) -> Result<Vec<Verdict>> {
+        options.validate()?;
+        let level = options.level;
         let data = data.into().units;
         let step = data.len().div_ceil(MAX_VERDICT_UNITS);
         let data = data.pick(&data.even_sample(step))?;
-        let factual = self.outcomes(&data, data.t(), AskOptions { rho: 0.0, level })?;
+        let factual = self.outcomes(&data, data.t(), AskOptions { rho: Rho::Given(0.0), level })?;
         Ok(vec![
             self.separation(&factual),
             self.overlap(&data, level)?,
-            self.agreement_of_starts(&data, level)?,
+            self.agreement_of_starts(&data, options)?,
             Self::calibration_verdict(&data, &factual, level),
             self.number_of_classes(),
         ])
@@ -167,7 +175,7 @@ impl Model {
         let mut supported = vec![true; data.len()];
         for quantile in [0.1, 0.5, 0.9] {
             let t = treatment_quantiles(data.t(), quantile)?;
-            let answers = self.outcomes(data, &t, AskOptions { rho: 1.0, level })?;
+            let answers = self.outcomes(data, &t, AskOptions { rho: Rho::Given(1.0), level })?;
             for (supported, diagnosis) in supported.iter_mut().zip(&answers.diagnoses) {
                 *supported &= !diagnosis.off_support;
             }
@@ -182,9 +190,9 @@ impl Model {
 
     /// Agreement of starts: the share of units for which all solutions that held-out units do not rule out agree. Also
     /// doubtful if most starts lead to other classes: the best may then be best by chance.
-    fn agreement_of_starts(&self, data: &Dataset, level: f64) -> Result<Verdict> {
+    fn agreement_of_starts(&self, data: &Dataset, options: AskOptions) -> Result<Verdict> {
         let t = treatment_quantiles(data.t(), 0.5)?;
-        let answers = self.outcomes(data, &t, AskOptions { rho: 1.0, level })?;
+        let answers = self.outcomes(data, &t, options)?;
         let same = true_share(answers.diagnoses.iter().map(|diagnosis| !diagnosis.starts_disagree));
         let sentence = format!(
             "{:.1}% of answers are the same under every solution that held-out units do not rule out \

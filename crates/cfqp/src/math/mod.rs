@@ -1,11 +1,12 @@
 //! Numerical methods that know nothing of units, models or files: special functions, linear algebra, statistics,
-//! clustering, agreement of partitions and coverage of intervals.
+//! clustering, agreement of partitions, quadrature and coverage of intervals.
 
 pub(crate) mod cluster;
 mod coverage;
 mod linear;
 mod mixture_quantile;
 mod partition;
+mod quadrature;
 pub(crate) mod simd;
 mod special;
 mod stats;
@@ -15,5 +16,6 @@ pub(crate) use coverage::coverage;
 pub(crate) use linear::{GrowingCholesky, NotPositiveDefinite, cholesky, cholesky_solve, dot, solve_lower};
 pub(crate) use mixture_quantile::{GaussianComponent, central_interval};
 pub use partition::{adjusted_rand_index, best_matching, class_accuracy};
+pub(crate) use quadrature::{QuadratureNode, UNIFORM_NODES};
 pub(crate) use special::{ln_gamma, normal_half_width};
 pub(crate) use stats::{argmin, log_sum_exp, mean, mean_observed, paired_difference, standard_deviation};

