@@ -106,8 +106,10 @@ pub(super) fn write_answer_arrays(
     t_new: &Units,
     ids: Option<&[i64]>,
 ) -> cfqp::Result<()> {
-    let bounds: Vec<_> =
-        bounds.iter().map(|(bound, one)| PointArrays::new(slice::from_ref(one), false, Some(*bound))).collect();
+    let bounds: Vec<_> = bounds
+        .iter()
+        .map(|(bound, one)| PointArrays::new(slice::from_ref(one), false, Some(*bound)))
+        .collect();
     let mut more = vec![("t_new", NpzArray::units(t_new))];
     more.extend(ids.map(|ids| ("id", NpzArray::integers(ids))));
     write_arrays(path, slice::from_ref(answers), false, &bounds, more)

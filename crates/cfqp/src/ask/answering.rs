@@ -251,11 +251,11 @@ struct BatchAnswers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Error;
+    use crate::ask::{Flag, Rho, RhoSource};
     use crate::config::{Base, Classes, FitConfig};
     use crate::fit::Fit;
     use crate::sim::Oscillator;
-    use crate::Error;
-    use crate::ask::{Flag, Rho, RhoSource};
 
     fn model() -> (Dataset, Model) {
         let data = Oscillator::default().simulate(300, 1).unwrap().data;
@@ -325,15 +325,17 @@ mod tests {
             let at = |rho: f32| question.clone().rho(rho).answers().unwrap();
             let at_nodes: Vec<Answers> = nodes.iter().map(|node| at(node.rho)).collect();
             for (i, point) in auto.point.values().iter().enumerate() {
-                let weighted = nodes.iter().zip(&at_nodes).map(|(node, answers)| {
-                    node.weight * f64::from(answers.point.values()[i])
-                });
+                let weighted = nodes
+                    .iter()
+                    .zip(&at_nodes)
+                    .map(|(node, answers)| node.weight * f64::from(answers.point.values()[i]));
                 let mean = weighted.sum::<f64>() as f32;
                 assert!((point - mean).abs() < 1e-5, "element {i}: {point} for {mean}");
             }
             assert_eq!(auto.posterior, at_nodes[0].posterior);
-            let (unknown, half) = (mean_width(&auto), mean_width(&at(0.5)));
-            assert!(unknown >= half, "{unknown} for {half}");
+            // the mean variance is that at 0.5, as E[1 - rho^2] + E[u^2] Var(rho) = 2/3 + 1/12; mean widths differ a little
+            let [unknown, half, same] = [&auto, &at(0.5), &at(1.0)].map(mean_width);
+            assert!(unknown >= 0.97 * half && unknown > same, "{unknown}, {half}, {same}");
         }
     }
 

@@ -110,7 +110,9 @@ pub struct UsedRho {
 impl fmt::Display for UsedRho {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.rho, self.source) {
-            (Some(rho), RhoSource::Learned) => write!(f, "{rho:.2} (learned from subjects seen more than once)"),
+            (Some(rho), RhoSource::Learned) => {
+                write!(f, "{rho:.2} (learned from subjects seen more than once)")
+            }
             (Some(rho), _) => write!(f, "{rho} (given)"),
             (None, _) => f.write_str("unknown (uniform on 0 to 1)"),
         }

@@ -136,11 +136,7 @@ impl Model {
     /// # Errors
     /// [`Error::Config`](crate::Error::Config) if an option cannot be used, [`Error::Data`](crate::Error::Data) if the units
     /// do not fit the model.
-    pub fn verdicts<'a>(
-        &self,
-        data: impl Into<UnitData<'a>>,
-        options: AskOptions,
-    ) -> Result<Vec<Verdict>> {
+    pub fn verdicts<'a>(&self, data: impl Into<UnitData<'a>>, options: AskOptions) -> Result<Vec<Verdict>> {
         options.validate()?;
         let level = options.level;
         let data = data.into().units;
