@@ -3,7 +3,7 @@
 //!     cargo run --release -p cfqp --example dose_curve
 
 use cfqp::sim::Oscillator;
-use cfqp::{AskOptions, Base, Classes, Fit, FitConfig, Units};
+use cfqp::{AskOptions, Base, Classes, Fit, FitConfig, Rho, Units};
 
 fn main() -> cfqp::Result<()> {
     let world = Oscillator::default().simulate(600, 1)?;
@@ -13,7 +13,7 @@ fn main() -> cfqp::Result<()> {
     let few = world.data.pick(&[0, 1])?;
     let doses: Vec<f32> = (0..7).map(|i| 0.2 * i as f32).collect();
     let grid = Units::new("dose", vec![1], doses.clone())?;
-    let options = AskOptions { level: 0.95, ..AskOptions::default() };
+    let options = AskOptions { rho: Rho::Given(1.0), level: 0.95 };
     let curve = model.ask(&few).curve(&grid).options(options).answers()?;
     for unit in 0..few.len() {
         println!("unit {unit}, class {}:", curve[0].diagnoses[unit].class);

@@ -19,7 +19,7 @@ fn main() -> cfqp::Result<()> {
     let model = Fit::new(config).run(&world.data)?;
     println!("{} classes, base model {}", model.classes(), model.base());
 
-    let answers = model.ask(&world.data).under(&world.truth.t_new).answers()?;
+    let answers = model.ask(&world.data).under(&world.truth.t_new).rho(1.0).answers()?;
     println!("outcome shape {:?}", answers.point.shape());
     println!("structural similarity {:.3}", ssim(&world.truth.y_new, &answers.point)?);
     if let Some(share) = model.unresponsive_share() {

@@ -4,7 +4,7 @@
 
 use cfqp::eval::{Reference, evaluate};
 use cfqp::sim::Oscillator;
-use cfqp::{AskOptions, Base, Classes, Fit, FitConfig};
+use cfqp::{AskOptions, Base, Classes, Fit, FitConfig, Rho};
 
 fn main() -> cfqp::Result<()> {
     let simulator = Oscillator::default();
@@ -14,11 +14,12 @@ fn main() -> cfqp::Result<()> {
 
     // the truth is used for scoring only
     let truth = Reference::from(test.truth.clone());
-    let scores = evaluate(&model, &test.data, &truth, AskOptions::default())?;
+    let same_noise = AskOptions { rho: Rho::Given(1.0), ..AskOptions::default() };
+    let scores = evaluate(&model, &test.data, &truth, same_noise)?;
     println!("counterfactual error {:.6}, with fresh noise {:.6}", scores.cf_mse, scores.cf_mse_rho0);
     println!("coverage of 90% intervals {:.3}", scores.coverage);
 
-    let answers = model.ask(&test.data).under(&test.truth.t_new).answers()?;
+    let answers = model.ask(&test.data).under(&test.truth.t_new).options(same_noise).answers()?;
     println!("unit 0, first steps of channel 0:");
     println!("  answer {:.2?}", &answers.point.row(0)[..5]);
     println!("  truth  {:.2?}", &test.truth.y_new.row(0)[..5]);

@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 
 use cfqp::ask::Averages;
-use cfqp::{Base, Fit, FitConfig, Table, TableSpec};
+use cfqp::{AskOptions, Base, Fit, FitConfig, Table, TableSpec};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let model = Fit::new(config).run(&table)?;
     println!("{} units, {} classes", table.data.len(), model.classes());
 
-    for verdict in model.verdicts(&table.data, 0.9)? {
+    for verdict in model.verdicts(&table.data, AskOptions::default())? {
         println!("{:?}: {}", verdict.grade, verdict.sentence);
     }
 

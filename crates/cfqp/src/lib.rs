@@ -63,7 +63,7 @@ mod search;
 pub mod sim;
 mod train;
 
-pub use ask::{Answers, AskOptions};
+pub use ask::{Answers, AskOptions, Rho};
 pub use config::{Base, Classes, FitConfig, Recipe, Sharing, Start};
 pub use data::table::{Layout, Table, TableSpec};
 pub use data::{Dataset, Units};

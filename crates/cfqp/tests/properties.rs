@@ -8,7 +8,7 @@ use cfqp::data::View;
 use cfqp::models::{MlpConfig, UnetConfig};
 use cfqp::sim::{Oscillator, Simulated};
 use cfqp::{
-    AskOptions, Base, Classes, Dataset, Error, Fit, FitConfig, Model, Monitor, Resources, Sharing, Units,
+    AskOptions, Base, Classes, Dataset, Error, Fit, FitConfig, Model, Monitor, Resources, Rho, Sharing, Units,
 };
 use proptest::prelude::*;
 
@@ -67,7 +67,7 @@ fn pick(data: &Dataset, rows: &[usize]) -> Dataset {
 fn under_its_own_treatment_a_unit_keeps_its_outcome() {
     let (_, fitted) = fitted();
     let data = world(50, 9).data;
-    let answers = fitted.ask(&data).under(data.t()).answers().unwrap();
+    let answers = fitted.ask(&data).under(data.t()).rho(1.0).answers().unwrap();
     let gap =
         answers.point.values().iter().zip(data.y().values()).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
     assert!(gap < 1e-5, "{gap}");
@@ -81,7 +81,7 @@ fn with_fresh_noise_a_unit_of_certain_class_gets_its_class_mean() {
     let shifted = data.y().values().iter().map(|y| y + 0.01).collect();
     let other = Units::new("y", data.y().shape().to_vec(), shifted).unwrap();
     let other = Dataset::new(data.x().clone(), data.t().clone(), other).unwrap();
-    let ask = |data: &Dataset, rho| fitted.ask(data).under(0.6).rho(rho).answers().unwrap().point;
+    let ask = |data: &Dataset, rho: f32| fitted.ask(data).under(0.6).rho(rho).answers().unwrap().point;
     let gap = |rho| {
         let (a, b) = (ask(&data, rho), ask(&other, rho));
         a.values().iter().zip(b.values()).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
@@ -210,7 +210,7 @@ fn missing_values_count_in_no_loss_and_are_answered_without_their_noise() {
         let mlp = MlpConfig { hidden: vec![64, 64], ..MlpConfig::default() };
         let config = FitConfig { epochs: Some(60), mlp, ..config(base, 1) };
         let fitted = Fit::new(config).run(&data).unwrap();
-        let answers = fitted.ask(&data).under(data.t()).answers().unwrap();
+        let answers = fitted.ask(&data).under(data.t()).rho(1.0).answers().unwrap();
         let truth = world.data.y().values();
         let mask = data.y().mask().unwrap();
         let seen = (0..truth.len()).filter(|&i| mask[i]);
@@ -228,7 +228,7 @@ proptest! {
     fn units_in_another_order_get_the_same_answers(order in Just((0..30).collect::<Vec<usize>>()).prop_shuffle()) {
         let (_, fitted) = fitted();
         let data = world(30, 8).data;
-        let ask = AskOptions { rho: 0.5, level: 0.8 };
+        let ask = AskOptions { rho: Rho::Given(0.5), level: 0.8 };
         let straight = fitted.ask(&data).under(0.7).options(ask).answers().unwrap();
         let shuffled = pick(&data, &order);
         let shuffled = fitted.ask(&shuffled).under(0.7).options(ask).answers().unwrap();

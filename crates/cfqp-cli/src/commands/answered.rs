@@ -5,9 +5,9 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use cfqp::ask::{Diagnosis, FileQuestion, Flag};
+use cfqp::ask::{Diagnosis, FileQuestion, Flag, UsedRho};
 use cfqp::data::table::{DroppedUnits, ReadSummary, UnitBatch};
-use cfqp::{Answers, AskOptions};
+use cfqp::Answers;
 
 use crate::args::OutputArgs;
 use crate::error::Result;
@@ -73,7 +73,8 @@ pub(super) struct Answered<'a> {
     #[serde(flatten)]
     pub counts: &'a AnswerCounts,
     #[serde(flatten)]
-    pub ask: AskOptions,
+    pub rho: UsedRho,
+    pub level: f64,
     pub query_seconds: f64,
     pub peak_rss_mb: Option<f64>,
 }
@@ -83,11 +84,12 @@ impl Answered<'_> {
     pub(super) fn text(&self) -> String {
         let AnswerCounts { units, answers, ok, .. } = self.counts;
         format!(
-            "{} in {:.2} s; {} of {} without warnings\n{}wrote {}\n",
+            "{} in {:.2} s; {} of {} without warnings\nrho: {}\n{}wrote {}\n",
             pluralise(*units, "unit"),
             self.query_seconds,
             format_count(*ok),
             pluralise(*answers, "answer"),
+            self.rho,
             self.counts.text(),
             shell_quote(self.out)
         )

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use cfqp::{AskOptions, Model, Resources};
+use cfqp::{AskOptions, Model, Resources, Rho};
 
 use crate::error::{Failure, Result};
 use crate::files::check_out;
@@ -22,9 +22,10 @@ pub(super) struct SourceArgs {
 /// How a model is asked, and on what it runs.
 #[derive(Args, Clone, Copy, Debug)]
 pub(super) struct AskArgs {
-    /// How much of a unit's noise is the same under the new treatment, from 0 (fresh noise) to 1 (the same noise)
-    #[arg(long, default_value_t = 1.0, value_name = "R", allow_negative_numbers = true)]
-    rho: f32,
+    /// How much of a unit's noise is the same under the new treatment, from 0 (fresh noise) to 1 (the same noise); auto:
+    /// learned from subjects seen more than once, else unknown (uniform on 0 to 1)
+    #[arg(long, default_value = "auto", value_name = "R|auto", value_parser = parse_rho, allow_negative_numbers = true)]
+    rho: Rho,
     /// The level of the intervals, between 0 and 1
     #[arg(long, default_value_t = 0.9, value_name = "L", allow_negative_numbers = true)]
     level: f64,
@@ -45,6 +46,22 @@ impl AskArgs {
         ask.validate()?;
         Ok(ResolvedAsk { ask, resources: self.resources.resolve()? })
     }
+}
+
+fn parse_rho(text: &str) -> Result<Rho, String> {
+    match text {
+        "auto" => Ok(Rho::Auto),
+        _ => text.parse().map(Rho::Given).map_err(|_| "expected a number from 0 to 1, or auto".to_owned()),
+    }
+}
+
+/// Answers under the bounds of rho.
+#[derive(Args, Clone, Copy, Debug)]
+pub(super) struct BoundArgs {
+    /// Add the answers under rho = 0 and rho = 1, with the widths of their intervals: columns whose names end in _rho0 and
+    /// _rho1
+    #[arg(long)]
+    pub rho_bounds: bool,
 }
 
 /// An output file.

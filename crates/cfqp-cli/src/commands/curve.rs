@@ -7,7 +7,7 @@ use clap::Args;
 use cfqp::Model;
 
 use super::answered::{Answered, write_answers};
-use super::ask::{AskArgs, OutArgs, SourceArgs};
+use super::ask::{AskArgs, BoundArgs, OutArgs, SourceArgs};
 use super::grid::Grid;
 use crate::args::OutputArgs;
 use crate::error::Result;
@@ -21,7 +21,7 @@ Examples:
   cfqp curve model.cfqp patients.csv --grid 0.2:1:9 --out curves.parquet
 
 The output has one row per unit and treatment (and time): id, t, t_new, every outcome Y with lower_Y \
-and upper_Y, class, posterior_K, flag.";
+and upper_Y, class, posterior_K, flag, rho, rho_source.";
 
 /// Dose-response curves: the outcomes of units at every treatment of a grid
 #[derive(Debug, Args)]
@@ -40,6 +40,8 @@ pub(crate) struct CurveArgs {
     out: OutArgs,
     #[command(flatten)]
     ask: AskArgs,
+    #[command(flatten)]
+    bounds: BoundArgs,
 }
 
 pub(super) fn run(args: &CurveArgs, output: &OutputArgs) -> Result<Output> {
@@ -50,8 +52,10 @@ pub(super) fn run(args: &CurveArgs, output: &OutputArgs) -> Result<Output> {
     let grid = args.grid.resolve(&model)?;
     let start = Instant::now();
     let question = model.ask_file(&args.source.file).curve(&grid).only(&args.units).options(settings.ask);
+    let question = question.rho_bounds(args.bounds.rho_bounds);
     let counts = write_answers(question, Some(out), "curve", output)?;
     let (query_seconds, peak_rss_mb) = (start.elapsed().as_secs_f64(), peak_rss_mb());
-    let report = Answered { out, counts: &counts, ask: settings.ask, query_seconds, peak_rss_mb };
+    let (rho, level) = (model.used_rho(settings.ask.rho), settings.ask.level);
+    let report = Answered { out, counts: &counts, rho, level, query_seconds, peak_rss_mb };
     Output::new(report.text(), &report)
 }

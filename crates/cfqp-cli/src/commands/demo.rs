@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use cfqp::eval::{Evaluation, Reference, evaluate, mse};
 use cfqp::sim::{Oscillator, Simulated};
-use cfqp::{Answers, AskOptions, Base, Classes, Fit, FitConfig, Model, Resources, Units};
+use cfqp::{Answers, AskOptions, Base, Classes, Fit, FitConfig, Model, Resources, Rho, Units};
 
 use super::{arrays, simulate};
 use crate::args::OutputArgs;
@@ -81,10 +81,10 @@ pub(super) fn run(args: &DemoArgs, output: &OutputArgs) -> Result<Output> {
     let fit_seconds = fitting.elapsed().as_secs_f64();
     fitted.save(&path("model.cfqp"))?;
 
-    let ask = AskOptions::default();
+    let ask = AskOptions { rho: Rho::Given(1.0), ..AskOptions::default() };
     let evaluation = evaluate(&fitted, &test.data, &Reference::from(test.truth.clone()), ask)?;
     let answers = fitted.ask(&test.data).under(&test.truth.t_new).options(ask).answers()?;
-    arrays::write_answer_arrays(&path("answers.npz"), &answers, &test.truth.t_new, None)?;
+    arrays::write_answer_arrays(&path("answers.npz"), &answers, &[], &test.truth.t_new, None)?;
     let ite = ite_answers(&fitted, &train, &test, &resources, output)?;
     write_picture(&path("demo.svg"), &test, &answers, &ite)?;
 

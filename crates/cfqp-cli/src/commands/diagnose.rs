@@ -6,16 +6,15 @@ use clap::Args;
 use serde::Serialize;
 
 use cfqp::Model;
-use cfqp::ask::{Grade, Verdict};
+use cfqp::ask::{Grade, UsedRho, Verdict};
 use cfqp::data::Warning;
 
-use super::ask::SourceArgs;
+use super::ask::{AskArgs, SourceArgs};
 use crate::args::OutputArgs;
 use crate::error::Result;
 use crate::format::{pluralise, shell_quote};
 use crate::load::read_units;
 use crate::output::Output;
-use crate::resources::ResourceArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -25,22 +24,21 @@ Examples:
 Each assumption is graded ok, doubtful or failed, or not tested if the fit tried nothing else. The exit code \
 is 1 if one failed. Agreement with plain estimates compares the average effect between the quartiles of the \
 treatment (or its two most frequent levels) with a doubly robust estimate; a disagreement comes first. No data can check that \
-no hidden cause affects both treatment and outcome, nor how much of the noise would have been the same \
-(--rho of a query).";
+no hidden cause affects both treatment and outcome. How much of the noise would have been the same (--rho) \
+can be learned from subjects seen more than once only. Observed outcomes are compared with intervals with \
+fresh noise, whatever --rho is.";
 
 const FILE_HELP: &str = "Units like those the model was fitted to, ideally others";
 
 /// Check whether the answers can be trusted: a verdict on each assumption
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, mut_arg("file", |arg| arg.help(FILE_HELP)))]
+#[command(mut_arg("level", |arg| arg.help("The level of the intervals to check")))]
 pub(crate) struct DiagnoseArgs {
     #[command(flatten)]
     source: SourceArgs,
-    /// The level of the intervals to check
-    #[arg(long, default_value_t = 0.9, value_name = "L", allow_negative_numbers = true)]
-    level: f64,
     #[command(flatten)]
-    resources: ResourceArgs,
+    ask: AskArgs,
 }
 
 /// The JSON of the command.
@@ -50,27 +48,31 @@ struct Report<'a> {
     file: &'a Path,
     units: usize,
     ok: bool,
+    #[serde(flatten)]
+    rho: UsedRho,
     verdicts: &'a [Verdict],
     /// What makes the data unsuitable, however well the assumptions hold.
     warnings: Vec<Warning>,
 }
 
 pub(super) fn run(args: &DiagnoseArgs, output: &OutputArgs) -> Result<Output> {
-    cfqp::AskOptions { level: args.level, ..cfqp::AskOptions::default() }.validate()?;
+    let settings = args.ask.resolve()?;
     let SourceArgs { model, file } = &args.source;
-    let fitted = Model::load(model, &args.resources.resolve()?)?;
+    let fitted = Model::load(model, &settings.resources)?;
     let data = read_units(file, &fitted, output)?;
-    let verdicts = fitted.verdicts(&data, args.level)?;
+    let verdicts = fitted.verdicts(&data, settings.ask)?;
     let worst = verdicts.iter().map(|verdict| verdict.grade).max().unwrap_or(Grade::Ok);
     let ok = worst != Grade::Failed;
     let warnings = Warning::find(&data, fitted.layout());
-    let report = Report { model, file, units: data.len(), ok, verdicts: &verdicts, warnings };
+    let rho = fitted.used_rho(settings.ask.rho);
+    let report = Report { model, file, units: data.len(), ok, rho, verdicts: &verdicts, warnings };
     Ok(Output::new(text(&report, worst), &report)?.with_failure(!ok))
 }
 
 fn text(report: &Report<'_>, worst: Grade) -> String {
     let wide = report.verdicts.iter().map(|verdict| verdict.assumption.name().len()).max().unwrap_or(0);
-    let mut text = format!("{} on {}\n", shell_quote(report.model), pluralise(report.units, "unit"));
+    let units = pluralise(report.units, "unit");
+    let mut text = format!("{} on {units}\nrho: {}\n", shell_quote(report.model), report.rho);
     for verdict in report.verdicts {
         let (name, sentence) = (verdict.assumption.name(), &verdict.sentence);
         text += &format!("  {:<10}  {name:<wide$}  {sentence}\n", verdict.grade.name());

@@ -6,11 +6,11 @@ use std::time::Instant;
 use clap::Args;
 use serde::Serialize;
 
-use cfqp::ask::{AverageEffect, Averages, EffectGroup, PlainComparison};
+use cfqp::ask::{AverageEffect, Averages, EffectGroup, PlainComparison, UsedRho};
 use cfqp::{AskOptions, Model};
 
 use super::answered::{AnswerCounts, write_answers_with};
-use super::ask::{AskArgs, OutArgs, SourceArgs, check_treatment};
+use super::ask::{AskArgs, BoundArgs, OutArgs, SourceArgs, check_treatment};
 use super::even_sample::EvenSample;
 use crate::args::{OutputArgs, parse_finite};
 use crate::error::Result;
@@ -25,7 +25,7 @@ Examples:
   cfqp effect model.cfqp patients.csv --from 0.5 --to 0.8 --out effects.parquet
 
 FILE has the columns that the model was fitted to. The output has one row per unit (and time): id, t, \
-from, to, effect_Y, lower_Y, upper_Y for every outcome Y, class, posterior_K, flag.
+from, to, effect_Y, lower_Y, upper_Y for every outcome Y, class, posterior_K, flag, rho, rho_source.
 The interval of an average treats the model's error as shared by all units, so that it does not average \
 out, and adds the variance between units divided by their number. Series are averaged over time. The first \
 average is over the units on support: similar units received both treatments.
@@ -41,6 +41,7 @@ const OUT_HELP: &str =
 /// The effect of one treatment against another: per unit, and the average with its interval
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, mut_arg("out", |arg| arg.help(OUT_HELP).required(false)))]
+#[command(mut_arg("rho_bounds", |arg| arg.requires("out")))]
 pub(crate) struct EffectArgs {
     #[command(flatten)]
     source: SourceArgs,
@@ -54,6 +55,8 @@ pub(crate) struct EffectArgs {
     out: Option<OutArgs>,
     #[command(flatten)]
     ask: AskArgs,
+    #[command(flatten)]
+    bounds: BoundArgs,
 }
 
 /// Units that plain estimates are made from.
@@ -70,7 +73,8 @@ struct Report<'a> {
     #[serde(flatten)]
     counts: &'a AnswerCounts,
     #[serde(flatten)]
-    ask: AskOptions,
+    rho: UsedRho,
+    level: f64,
     seconds: f64,
     peak_rss_mb: Option<f64>,
 }
@@ -84,6 +88,7 @@ pub(super) fn run(args: &EffectArgs, output: &OutputArgs) -> Result<Output> {
     check_treatment("--to", &args.to, &model)?;
     let start = Instant::now();
     let question = model.ask_file(&args.source.file).effect(&args.from[..], &args.to[..]);
+    let question = question.rho_bounds(args.bounds.rho_bounds);
     let mut averages = Averages::new(&model, settings.ask.level);
     let mut sample = EvenSample::new(MAX_PLAIN_UNITS);
     let counts =
@@ -103,7 +108,8 @@ pub(super) fn run(args: &EffectArgs, output: &OutputArgs) -> Result<Output> {
         averages: &averages,
         plain: &plain,
         counts: &counts,
-        ask: settings.ask,
+        rho: model.used_rho(settings.ask.rho),
+        level: settings.ask.level,
         seconds: start.elapsed().as_secs_f64(),
         peak_rss_mb: peak_rss_mb(),
     };
@@ -119,7 +125,7 @@ fn text(report: &Report<'_>) -> String {
         "effect of {} against {} on {units}, with {}% intervals:\n",
         list(report.to),
         list(report.from),
-        format_number(100.0 * report.ask.level)
+        format_number(100.0 * report.level)
     );
     let mut rows = vec![["outcome", "group", "units", "effect", "lower", "upper"].map(String::from).to_vec()];
     for average in report.averages {
@@ -142,6 +148,7 @@ fn text(report: &Report<'_>) -> String {
         text += "no unit is on support: similar units did not receive these treatments\n";
     }
     text += &plain_table(report.plain);
+    text += &format!("rho: {}\n", report.rho);
     text += &report.counts.text();
     text + &report.out.map_or(String::new(), |out| format!("wrote {}\n", shell_quote(out)))
 }

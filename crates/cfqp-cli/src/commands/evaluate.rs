@@ -6,6 +6,7 @@ use clap::Args;
 use serde::Serialize;
 
 use cfqp::Model;
+use cfqp::ask::RhoSource;
 use cfqp::data::table::FileFormat;
 use cfqp::eval::{Evaluation, evaluate, read_truth};
 
@@ -35,6 +36,7 @@ const FILE_HELP: &str =
 /// Compare a model's answers with known counterfactuals
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, mut_arg("file", |arg| arg.help(FILE_HELP)))]
+#[command(mut_arg("rho", |arg| arg.default_value("1")))]
 pub(crate) struct EvaluateArgs {
     #[command(flatten)]
     source: SourceArgs,
@@ -108,11 +110,15 @@ fn summary(report: &Report) -> String {
     if let (Some(accuracy), Some(ari)) = (found.class_accuracy, found.ari) {
         rows.push(("class accuracy", format!("{} (adjusted Rand index {ari:.3})", format_percent(accuracy))));
     }
-    let level = format!("{} at level {}", format_percent(found.coverage), found.ask.level);
+    let level = format!("{} at level {}", format_percent(found.coverage), found.level);
     rows.extend([
         ("interval coverage", format!("{level}, mean width {}", format_short(found.width))),
         ("answers without warnings", format_percent(found.ok)),
         ("seconds", format!("{:.2}", found.query_seconds)),
     ]);
-    format!("{}, rho = {}\n{}", pluralise(found.units, "unit"), found.ask.rho, align_facts(&rows))
+    let rho = match (found.rho.rho, found.rho.source) {
+        (Some(rho), RhoSource::Given) => format!("rho = {rho}"),
+        _ => format!("rho: {}", found.rho),
+    };
+    format!("{}, {rho}\n{}", pluralise(found.units, "unit"), align_facts(&rows))
 }

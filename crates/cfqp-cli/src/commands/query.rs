@@ -5,13 +5,13 @@ use std::time::Instant;
 
 use clap::Args;
 
-use cfqp::ask::StreamBatch;
+use cfqp::ask::{FileQuestion, RhoBound, StreamBatch};
 use cfqp::data::table::{FileFormat, Ids};
 use cfqp::{AskOptions, Model, Units};
 
 use super::answered::{AnswerCounts, Answered, write_answers};
 use super::arrays::{write_answer_arrays, write_curve_arrays};
-use super::ask::{AskArgs, OutArgs, SourceArgs, check_treatment};
+use super::ask::{AskArgs, BoundArgs, OutArgs, SourceArgs, check_treatment};
 use super::grid::Grid;
 use crate::args::{OutputArgs, parse_finite};
 use crate::error::{Failure, Result};
@@ -33,11 +33,11 @@ FILE has the columns that the model was fitted to; no flags are needed for them.
 they can be larger than memory, but the rows of a unit must be adjacent. If the model was fitted with --group, \
 the table is read whole.
 A .parquet, .csv, .arrow or .jsonl output has one row per unit (and time): id, t, t_new, every outcome Y \
-with lower_Y and upper_Y, class, posterior_K and flag: ok, or the warnings ambiguous_class, off_support, \
-starts_disagree.
+with lower_Y and upper_Y, class, posterior_K, flag: ok, or the warnings ambiguous_class, off_support, \
+starts_disagree; rho (empty if unknown) and rho_source: given, learned or unknown.
 An .npz output has answer, lower and upper [n, ...], posterior [n, classes], class, entropy, t_new, the \
-flags, and id if ids are integers; with --grid: answer, lower, upper [n, N, ...], off_support, \
-starts_disagree [n, N], and grid.";
+flags, rho, rho_source, and id if ids are integers; with --grid: answer, lower, upper [n, N, ...], \
+off_support, starts_disagree [n, N], and grid.";
 
 const OUT_HELP: &str = "The file to write: .parquet, .csv, .arrow, .jsonl or .npz";
 
@@ -53,6 +53,8 @@ pub(crate) struct QueryArgs {
     out: OutArgs,
     #[command(flatten)]
     ask: AskArgs,
+    #[command(flatten)]
+    bounds: BoundArgs,
 }
 
 #[derive(Args, Debug)]
@@ -80,23 +82,22 @@ pub(super) fn run(args: &QueryArgs, output: &OutputArgs) -> Result<Output> {
     }
     let grid = grid.map(|grid| grid.resolve(&model)).transpose()?;
     let start = Instant::now();
-    let query = ArrayQuery { model: &model, options: settings.ask, file: &args.source.file, out };
-    let ask = model.ask_file(&args.source.file);
+    let (options, file, rho_bounds) = (settings.ask, &args.source.file, args.bounds.rho_bounds);
+    let query = ArrayQuery { model: &model, options, file, out, rho_bounds };
+    let ask = model.ask_file(file);
+    let write = |question: FileQuestion<'_>, name: &str| {
+        write_answers(question.options(options).rho_bounds(rho_bounds), Some(out), name, output)
+    };
     let counts = match (format, &grid, treatment_from) {
         (FileFormat::Npz, Some(grid), _) => query.write_curves(grid)?,
         (FileFormat::Npz, None, from) => query.write_answers(treatment, from.as_deref())?,
-        (_, Some(grid), _) => {
-            write_answers(ask.curve(grid).options(settings.ask), Some(out), "curve", output)?
-        }
-        (_, None, Some(columns)) => {
-            write_answers(ask.under_columns(columns).options(settings.ask), Some(out), "query", output)?
-        }
-        (_, None, None) => {
-            write_answers(ask.under(&treatment[..]).options(settings.ask), Some(out), "query", output)?
-        }
+        (_, Some(grid), _) => write(ask.curve(grid), "curve")?,
+        (_, None, Some(columns)) => write(ask.under_columns(columns), "query")?,
+        (_, None, None) => write(ask.under(&treatment[..]), "query")?,
     };
     let (query_seconds, peak_rss_mb) = (start.elapsed().as_secs_f64(), peak_rss_mb());
-    let report = Answered { out, counts: &counts, ask: settings.ask, query_seconds, peak_rss_mb };
+    let (rho, level) = (model.used_rho(options.rho), options.level);
+    let report = Answered { out, counts: &counts, rho, level, query_seconds, peak_rss_mb };
     Output::new(report.text(), &report)
 }
 
@@ -106,6 +107,7 @@ struct ArrayQuery<'a> {
     options: AskOptions,
     file: &'a Path,
     out: &'a Path,
+    rho_bounds: bool,
 }
 
 impl ArrayQuery<'_> {
@@ -118,21 +120,32 @@ impl ArrayQuery<'_> {
             Some(treatments) => treatments,
             None => Units::new("treatment", vec![treatment.len()], treatment.to_vec())?,
         };
-        let answers = self.model.ask(data).under(&to).options(self.options).answers()?;
+        let question = self.model.ask(data).under(&to).options(self.options);
+        let answers = question.answers()?;
+        let bounds = self.bounds(|bound| question.clone().rho(bound.rho()).answers())?;
         let ids = integer_ids(&units.ids);
-        write_answer_arrays(self.out, &answers, &repeat_treatment(&to, data.len())?, ids.as_deref())?;
+        let t_new = repeat_treatment(&to, data.len())?;
+        write_answer_arrays(self.out, &answers, &bounds, &t_new, ids.as_deref())?;
         let mut counts = AnswerCounts::default();
         counts.add(&answers);
         counts.set_read(&stream.summary());
         Ok(counts)
     }
 
+    /// What `ask` answers under the bounds of rho, if they are wanted.
+    fn bounds<T>(&self, ask: impl Fn(RhoBound) -> cfqp::Result<T>) -> cfqp::Result<Vec<(RhoBound, T)>> {
+        let wanted = RhoBound::ALL.into_iter().filter(|_| self.rho_bounds);
+        wanted.map(|bound| Ok((bound, ask(bound)?))).collect()
+    }
+
     fn write_curves(&self, grid: &Units) -> Result<AnswerCounts> {
         let mut stream = self.model.read_units(self.file, None)?;
         let data = read_all(&mut stream, self.file)?.units.data;
         check_size(grid.len(), data.len(), self.model.shapes().y.iter().product())?;
-        let answers = self.model.ask(&data).curve(grid).options(self.options).answers()?;
-        write_curve_arrays(self.out, &answers, grid)?;
+        let question = self.model.ask(&data).curve(grid).options(self.options);
+        let answers = question.answers()?;
+        let bounds = self.bounds(|bound| question.rho(bound.rho()).answers())?;
+        write_curve_arrays(self.out, &answers, &bounds, grid)?;
         let mut counts = AnswerCounts::default();
         answers.iter().for_each(|answers| counts.add_repeated(answers, 0));
         counts.units = data.len();

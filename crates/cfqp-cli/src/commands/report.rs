@@ -8,7 +8,7 @@ use serde::Serialize;
 use cfqp::ask::{Grade, StreamBatch};
 use cfqp::data::table::{DroppedUnits, UnitBatch};
 use cfqp::report::{Report, ReportSpec};
-use cfqp::{AskOptions, Model};
+use cfqp::{AskOptions, Model, Rho};
 
 use super::ask::{AskArgs, OutArgs, SourceArgs, check_treatment};
 use super::even_sample::EvenSample;
@@ -126,12 +126,13 @@ fn text(written: &Written<'_>, bytes: usize) -> String {
     let grades =
         |grade: Grade| written.report.verdicts.iter().filter(|verdict| verdict.grade == grade).count();
     format!(
-        "{}, {} shown individually; assumptions: {} ok, {} doubtful, {} failed\nwrote {} ({} kB)\n",
+        "{}, {} shown individually; assumptions: {} ok, {} doubtful, {} failed\nrho: {}\nwrote {} ({} kB)\n",
         pluralise(written.units_in_file, "unit"),
         written.report.units.len(),
         grades(Grade::Ok),
         grades(Grade::Doubtful),
         grades(Grade::Failed),
+        written.report.question.rho,
         shell_quote(written.out),
         bytes.div_ceil(1000),
     )
@@ -184,8 +185,8 @@ fn command_line(args: &ReportArgs, out: &Path, ask: &AskOptions) -> String {
     }
     words.extend(args.from.as_ref().map(|from| format!("--from {}", list(from))));
     words.extend(args.to.as_ref().map(|to| format!("--to {}", list(to))));
-    if ask.rho != 1.0 {
-        words.push(format!("--rho {}", ask.rho));
+    if let Rho::Given(rho) = ask.rho {
+        words.push(format!("--rho {rho}"));
     }
     if ask.level != 0.9 {
         words.push(format!("--level {}", format_number(ask.level)));

@@ -130,7 +130,7 @@ impl Page<'_> {
     }
 
     pub(super) fn curves(&self) -> Markup {
-        let level = format_number(100.0 * self.report.question.ask.level);
+        let level = format_number(100.0 * self.report.question.level);
         let body = html! {
             p {
                 "The mean outcome of each class if all its units had received the same treatment. Bands are averages of the \

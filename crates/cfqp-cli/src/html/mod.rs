@@ -60,6 +60,9 @@ impl Page<'_> {
                     header {
                         h1 { "What would have happened under another treatment?" }
                         p.soft { "A report on " (name) " by the model " (self.model.display()) }
+                        p.soft {
+                            "rho, the correlation of a unit's noise under both treatments: " (self.report.question.rho)
+                        }
                         (self.summary())
                     }
                     nav aria-label="Sections of the report" {

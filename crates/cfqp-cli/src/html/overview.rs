@@ -76,7 +76,7 @@ impl Page<'_> {
             treatment_text(&question.treatments, &question.from),
             treatment_text(&question.treatments, &question.to),
             number(size),
-            format_number(100.0 * question.ask.level),
+            format_number(100.0 * question.level),
             number(average.lower),
             number(average.upper),
         )
@@ -85,10 +85,11 @@ impl Page<'_> {
     /// The question that the report answers.
     pub(super) fn question(&self) -> Markup {
         let (question, classes) = (&self.report.question, self.report.classes.len());
-        let noise = match question.ask.rho {
-            rho if rho >= 1.0 => "with the same noise (rho = 1)".to_owned(),
-            rho if rho <= 0.0 => "with fresh noise (rho = 0)".to_owned(),
-            rho => format!("with partly the same noise (rho = {})", format_number(f64::from(rho))),
+        let noise = match question.rho.rho {
+            Some(rho) if rho >= 1.0 => "everything else being equal",
+            Some(rho) if rho <= 0.0 => "with fresh noise",
+            Some(_) => "with partly the same noise",
+            None => "with an unknown part of its noise the same",
         };
         let first = format!(
             "Each unit received a treatment ({}) and showed an outcome ({}). What would its outcome have been under a low \
@@ -105,7 +106,7 @@ impl Page<'_> {
                  not recorded: it is inferred from the unit's covariates, treatment and outcome."
             ),
         };
-        let level = format_number(100.0 * question.ask.level);
+        let level = format_number(100.0 * question.level);
         let body = html! {
             p { (first) }
             p { (hidden) }

@@ -174,7 +174,10 @@ fn unverifiable_assumptions() -> Markup {
                     "That no hidden cause affects both the treatment and the outcome. If treatments were chosen for \
                      reasons that are not in the data, the effects may be wrong even if all checks above are ok."
                 }
-                li { "How much of a unit's noise would have been the same under the other treatment (rho)." }
+                li {
+                    "How much of a unit's noise would have been the same under the other treatment (rho), unless subjects \
+                     were seen more than once."
+                }
                 li { "That future units will be like these." }
             }
         }

@@ -28,7 +28,7 @@ struct Series<'a> {
 
 impl Page<'_> {
     pub(super) fn units(&self) -> Markup {
-        let level = format_number(100.0 * self.report.question.ask.level);
+        let level = format_number(100.0 * self.report.question.level);
         let body = html! {
             p {
                 "Factual and counterfactual outcomes of single units. Each unit is asked about the low or the high \

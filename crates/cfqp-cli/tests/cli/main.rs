@@ -7,6 +7,7 @@ mod help;
 mod interrupted;
 mod killed;
 mod report;
+mod rho;
 mod tables;
 mod tutorial;
 mod whole;

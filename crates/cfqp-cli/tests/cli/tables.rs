@@ -59,7 +59,7 @@ fn samples_in_a_csv_file_give_the_same_answers_as_arrays() {
     let mut lines = lines.lines();
     let header: Vec<&str> = lines.next().unwrap().split(',').collect();
     assert_eq!(header[..7], ["patient", "second", "t", "t_new", "pa", "lower_pa", "upper_pa"]);
-    assert_eq!(header[10..], ["class", "posterior_0", "posterior_1", "flag"]);
+    assert_eq!(header[10..], ["class", "posterior_0", "posterior_1", "flag", "rho", "rho_source"]);
     for (row, line) in lines.enumerate() {
         let cells: Vec<&str> = line.split(',').collect();
         let (unit, step) = (row / 20, row % 20);

@@ -54,6 +54,7 @@ fn simulate_fit_query_and_evaluate_work_together() {
     for key in ["class", "entropy", "ambiguous_class", "off_support", "starts_disagree", "t_new"] {
         assert_eq!(shape("answers.npz", key), [1], "{key}");
     }
+    assert_eq!((&asked["rho"], &asked["rho_source"]), (&Value::Null, &"unknown".into()));
     let curves = json(folder, "query a.cfqp test.npz --grid 0.2:1:4 --out curves.npz");
     assert_eq!((&curves["units"], &curves["answers"]), (&50.into(), &200.into()));
     assert_eq!(shape("curves.npz", "lower"), [4, 2, 20]);
@@ -63,6 +64,7 @@ fn simulate_fit_query_and_evaluate_work_together() {
     let number = |field: &str| score[field].as_f64().unwrap();
     assert!(number("cf_mse") < 0.01 && number("cf_mse") < number("cf_mse_rho0"), "{score}");
     assert!(number("class_accuracy") > 0.9 && number("ari") > 0.7, "{score}");
+    assert_eq!((&score["rho"], &score["rho_source"]), (&1.0.into(), &"given".into()));
     assert_fields(&score, &["coverage", "width", "ok", "query_seconds", "peak_rss_mb", "cf_mse_raw", "ssim"]);
     assert!(succeed(folder, "evaluate a.cfqp test.npz --rho 0").contains("50 units, rho = 0"));
 
@@ -125,7 +127,7 @@ fn the_answer_at_the_factual_treatment_is_the_outcome() {
     let folder = folder.path();
     succeed(folder, "simulate cardio --n 60 --out data.npz");
     succeed(folder, "fit data.npz --base linear --classes 1 --out model.cfqp --quiet");
-    succeed(folder, "query model.cfqp data.npz --treatment-from t --out answers.npz");
+    succeed(folder, "query model.cfqp data.npz --treatment-from t --rho 1 --out answers.npz");
     let read = |file: &str, key: &str| read_array(&folder.join(file), key).unwrap().unwrap();
     let (y, answer) = (read("data.npz", "y"), read("answers.npz", "answer"));
     assert!(y.values().iter().zip(answer.values()).all(|(a, b)| (a - b).abs() < 1e-4));

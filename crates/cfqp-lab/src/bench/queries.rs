@@ -53,7 +53,7 @@ fn latency(bench: &Bench, model: &Model, model_name: &str) -> Result<Vec<Row>> {
     let mut times = Vec::with_capacity(singles.len());
     for single in &singles {
         let clock = Instant::now();
-        model.ask(single).under(&to).answers()?;
+        model.ask(single).under(&to).rho(1.0).answers()?;
         times.push(1e3 * clock.elapsed().as_secs_f64());
     }
     times.sort_by(f64::total_cmp);
@@ -66,7 +66,7 @@ fn latency(bench: &Bench, model: &Model, model_name: &str) -> Result<Vec<Row>> {
 fn throughput(bench: &Bench, model: &Model, model_name: &str) -> Result<Row> {
     let n = if bench.quick { 1000 } else { 100_000 };
     let (data, to) = (table(n, 7)?, treatment(0.5)?);
-    let rounds = (0..3).map(|_| seconds(|| model.ask(&data).under(&to).answers()).0);
+    let rounds = (0..3).map(|_| seconds(|| model.ask(&data).under(&to).rho(1.0).answers()).0);
     let rate = n as f64 / median(rounds.collect());
     Ok(Row::new(Topic::Queries, format!("queries, batched, {model_name}"), rate.round(), "units/s"))
 }
@@ -96,7 +96,7 @@ pub(super) fn growth(bench: &Bench) -> Result<Vec<Row>> {
     for &n in sizes {
         let data = table(n, 9)?;
         let rounds = (0..if n < 1_000_000 { 5 } else { 2 })
-            .map(|_| seconds(|| model.ask(&data).under(&to).answers()).0);
+            .map(|_| seconds(|| model.ask(&data).under(&to).rho(1.0).answers()).0);
         let per_unit = 1e6 * median(rounds.collect()) / n as f64;
         rows.push(Row::new(Topic::Growth, format!("query, {} units", format_count(n)), per_unit, "us/unit"));
     }

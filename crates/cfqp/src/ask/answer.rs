@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::rho::UsedRho;
 use crate::data::Units;
 
 /// The answers for n units.
@@ -30,6 +31,8 @@ pub struct Answers {
     pub posterior: Vec<f32>,
     /// The diagnosis of each answer.
     pub diagnoses: Vec<Diagnosis>,
+    /// The correlation of the noise in both worlds that the answers assume.
+    pub rho: UsedRho,
 }
 
 impl Answers {
@@ -43,6 +46,7 @@ impl Answers {
             upper: self.upper.pick(positions),
             posterior: positions.iter().flat_map(posterior).copied().collect(),
             diagnoses: positions.iter().map(|&i| self.diagnoses[i]).collect(),
+            rho: self.rho,
         }
     }
 }

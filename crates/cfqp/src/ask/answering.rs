@@ -2,11 +2,12 @@
 
 use super::answer::{Answers, Diagnosis};
 use super::options::AskOptions;
+use super::rho::{RhoNode, UsedRho};
 use crate::Result;
 use crate::data::{Dataset, Units};
 use crate::math::{GaussianComponent, central_interval, normal_half_width};
-use crate::model::{ClassNetworks, Mixture, Model, Predictor};
-use crate::model::abduction::{Abducted, BatchQuestion, MIN_POSTERIOR, abduct, most_probable};
+use crate::model::{Calibration, ClassNetworks, Mixture, Model, Predictor};
+use crate::model::abduction::{Abducted, BatchQuestion, MIN_POSTERIOR, abduct_each, most_probable};
 use crate::models::Batcher;
 
 /// The probability of the most probable class below which the class is ambiguous.
@@ -40,6 +41,8 @@ impl Model {
     ) -> Result<Answers> {
         options.validate()?;
         self.shapes().check(data)?;
+        let used = self.used_rho(options.rho);
+        let batch_options = BatchOptions { nodes: &used.nodes(), level: options.level };
         let scaler = self.scaler();
         let batcher = Batcher { data, scaler, missing: self.shapes().missing };
         let to = self.shapes().treatments(&scaler.t, to, data.len())?;
@@ -48,38 +51,28 @@ impl Model {
         let networks = match &self.predictor {
             Predictor::ClassNetworks(networks) => networks,
             Predictor::Density(ensemble) => {
-                return self.density_answers(ensemble, &batcher, &to, from.as_deref(), options);
+                let asked = Asked { batcher, rows: &rows, to: &to, from: from.as_deref() };
+                let batch = self.density_answers(ensemble, &asked, used, options.level);
+                return self.assemble(&[batch], used);
             }
         };
-        let calibration = &networks.calibration;
+        let (calibration, min_posterior) = (&networks.calibration, MIN_POSTERIOR);
         let answer = |rows: &[usize]| {
             let range = rows[0] * scaler.t.elements()..(rows[rows.len() - 1] + 1) * scaler.t.elements();
             let from = from.as_ref().map(|from| &from[range.clone()]);
-            let to = &to[range];
-            self.answer_batch(
-                networks,
-                &BatchQuestion {
-                    batcher,
-                    rows,
-                    to,
-                    from,
-                    rho: options.rho,
-                    calibration,
-                    min_posterior: MIN_POSTERIOR,
-                },
-                options,
-            )
+            let question = BatchQuestion { batcher, rows, to: &to[range], from, calibration, min_posterior };
+            self.answer_batch(networks, &question, batch_options)
         };
         let batches = if rows.len() <= batcher.at_once() {
             vec![answer(&rows)]
         } else {
             self.pool.map(rows.chunks(batcher.at_once()).collect(), answer)
         };
-        self.assemble(&batches)
+        self.assemble(&batches, used)
     }
 
     /// The answers of all batches, one after the other.
-    pub(super) fn assemble(&self, batches: &[BatchAnswers]) -> Result<Answers> {
+    fn assemble(&self, batches: &[BatchAnswers], rho: UsedRho) -> Result<Answers> {
         let shape = || self.shapes().y.clone();
         let join = |values: fn(&BatchAnswers) -> &Vec<f32>| -> Vec<f32> {
             batches.iter().flat_map(|batch| values(batch).iter().copied()).collect()
@@ -90,6 +83,7 @@ impl Model {
             upper: Units::new("upper", shape(), join(|batch| &batch.upper))?,
             posterior: join(|batch| &batch.posterior),
             diagnoses: batches.iter().flat_map(|batch| batch.diagnoses.iter().copied()).collect(),
+            rho,
         })
     }
 
@@ -98,14 +92,13 @@ impl Model {
         &self,
         networks: &ClassNetworks,
         question: &BatchQuestion<'_>,
-        options: AskOptions,
+        options: BatchOptions<'_>,
     ) -> BatchAnswers {
-        let abducted = abduct(&networks.mixture, question, &self.device);
+        let abducted = abduct_each(&networks.mixture, question, &options.rhos(), &self.device);
         let mut batch = self.summarise(&abducted, question, options);
-        let disagree = self.disagreements(&networks.alternatives, &batch, question);
-        let asked = Asked { batcher: question.batcher, rows: question.rows, to: question.to, from: question.from };
-        batch.diagnoses = self.diagnose(&batch.posterior, &asked, &disagree);
-
+        let disagree = self.disagreements(&networks.alternatives, &batch, question, options);
+        let BatchQuestion { batcher, rows, to, from, .. } = *question;
+        batch.diagnoses = self.diagnose(&batch.posterior, &Asked { batcher, rows, to, from }, &disagree);
         self.restore(&mut batch, question.from.is_some());
         batch
     }
@@ -124,38 +117,23 @@ impl Model {
         }
     }
 
-    /// Point answers and intervals from the classes' answers.
+    /// Point answers and intervals of the mixture over classes and rho, from the classes' answers at every node of rho.
     fn summarise(
         &self,
-        abducted: &Abducted,
+        abducted: &[Abducted],
         question: &BatchQuestion<'_>,
-        options: AskOptions,
+        options: BatchOptions<'_>,
     ) -> BatchAnswers {
-        let (n, d, classes) = (question.rows.len(), self.scaler().y.elements(), self.classes());
-        let z = normal_half_width(options.level);
-        let calibration = question.calibration;
-        let stretch = (calibration.quantile(options.level) / z).powi(2);
-        let member_factor = f64::from(calibration.member_factor);
-        let mut batch = BatchAnswers { posterior: abducted.posterior.clone(), ..BatchAnswers::default() };
-        let mut components = Vec::with_capacity(classes);
+        let (n, d) = (question.rows.len(), self.scaler().y.elements());
+        let widths = Widths::new(question.calibration, options.level);
+        let mut batch = BatchAnswers { posterior: abducted[0].posterior.clone(), ..BatchAnswers::default() };
+        let mut components = Vec::with_capacity(abducted.len() * self.classes());
         for i in 0..n * d {
-            let posterior = &abducted.posterior[i / d * classes..][..classes];
             components.clear();
-            let computed =
-                abducted.classes.iter().zip(posterior).filter(|(_, weight)| **weight >= MIN_POSTERIOR);
-            components.extend(computed.map(|(class, &weight)| {
-                let (model, noise) = (f64::from(class.model[i]), f64::from(class.noise[i]));
-                // with fresh noise the interval predicts an outcome, with shared noise it covers the mean
-                let fresh = if noise > 0.0 { 1.0 - f64::from(options.rho).powi(2) } else { 0.0 };
-                let mean_variance = member_factor * model + f64::from(class.transfer[i]);
-                let variance = stretch * (noise + fresh * model) + (1.0 - fresh) * mean_variance;
-                GaussianComponent {
-                    weight: weight.into(),
-                    mean: class.mean[i].into(),
-                    deviation: variance.sqrt(),
-                }
-            }));
-            let (lower, upper) = central_interval(&components, options.level, z);
+            for (node, at_node) in options.nodes.iter().zip(abducted) {
+                widths.add_components(&mut components, *node, at_node, i, i / d);
+            }
+            let (lower, upper) = central_interval(&components, options.level, widths.z);
             batch
                 .point
                 .push(components.iter().map(|c: &GaussianComponent| c.weight * c.mean).sum::<f64>() as f32);
@@ -193,19 +171,16 @@ impl Model {
         alternatives: &[Mixture],
         batch: &BatchAnswers,
         question: &BatchQuestion<'_>,
+        options: BatchOptions<'_>,
     ) -> Vec<bool> {
         let d = self.scaler().y.elements();
         let mut disagree = vec![false; question.rows.len()];
         for mixture in alternatives {
-            let other = abduct(mixture, question, &self.device);
-            let classes = mixture.classes();
+            let other = abduct_each(mixture, question, &options.rhos(), &self.device);
             for (i, disagree) in disagree.iter_mut().enumerate() {
-                let posterior = &other.posterior[i * classes..][..classes];
-                let answer =
-                    |j: usize| other.classes.iter().zip(posterior).map(|(c, p)| p * c.mean[j]).sum::<f32>();
                 let (gap, width) = (i * d..(i + 1) * d).fold((0.0, 0.0), |(gap, width), j| {
                     (
-                        gap + (answer(j) - batch.point[j]).powi(2),
+                        gap + (options.mean(&other, j, i) - batch.point[j]).powi(2),
                         width + (batch.upper[j] - batch.lower[j]).powi(2),
                     )
                 });
@@ -213,6 +188,71 @@ impl Model {
             }
         }
         disagree
+    }
+}
+
+/// How the units of a batch are asked about.
+#[derive(Clone, Copy)]
+struct BatchOptions<'a> {
+    /// The values of rho over which answers are averaged.
+    nodes: &'a [RhoNode],
+    level: f64,
+}
+
+impl BatchOptions<'_> {
+    fn rhos(&self) -> Vec<f32> {
+        self.nodes.iter().map(|node| node.rho).collect()
+    }
+
+    /// The mean over classes and rho of element `i`, which belongs to `unit`.
+    fn mean(&self, abducted: &[Abducted], i: usize, unit: usize) -> f32 {
+        let at_node = |(node, abducted): (&RhoNode, &Abducted)| {
+            let answers = abducted.classes.iter().zip(abducted.posterior_of(unit));
+            node.weight as f32 * answers.map(|(class, p)| p * class.mean[i]).sum::<f32>()
+        };
+        self.nodes.iter().zip(abducted).map(at_node).sum()
+    }
+}
+
+/// What the width of intervals depends on besides the classes' answers.
+struct Widths {
+    /// The half width of a standard normal at the level.
+    z: f64,
+    /// The factor on the variance of fresh noise.
+    stretch: f64,
+    member_factor: f64,
+}
+
+impl Widths {
+    fn new(calibration: &Calibration, level: f64) -> Self {
+        let z = normal_half_width(level);
+        let stretch = (calibration.quantile(level) / z).powi(2);
+        Self { z, stretch, member_factor: calibration.member_factor.into() }
+    }
+
+    /// Adds the classes' answers at one node of rho for element `i`, which belongs to `unit`.
+    fn add_components(
+        &self,
+        components: &mut Vec<GaussianComponent>,
+        node: RhoNode,
+        abducted: &Abducted,
+        i: usize,
+        unit: usize,
+    ) {
+        let classes = abducted.classes.iter().zip(abducted.posterior_of(unit));
+        let computed = classes.filter(|(_, weight)| **weight >= MIN_POSTERIOR);
+        components.extend(computed.map(|(class, &weight)| {
+            let (model, noise) = (f64::from(class.model[i]), f64::from(class.noise[i]));
+            // with fresh noise the interval predicts an outcome, with shared noise it covers the mean
+            let fresh = if noise > 0.0 { 1.0 - f64::from(node.rho).powi(2) } else { 0.0 };
+            let mean_variance = self.member_factor * model + f64::from(class.transfer[i]);
+            let variance = self.stretch * (noise + fresh * model) + (1.0 - fresh) * mean_variance;
+            GaussianComponent {
+                weight: node.weight * f64::from(weight),
+                mean: class.mean[i].into(),
+                deviation: variance.sqrt(),
+            }
+        }));
     }
 }
 
@@ -237,10 +277,11 @@ pub(super) struct BatchAnswers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Error;
+    use crate::ask::{Flag, Rho, RhoSource};
     use crate::config::{Base, Classes, FitConfig};
     use crate::fit::Fit;
     use crate::sim::Oscillator;
-    use crate::{Error, ask::Flag};
 
     fn model() -> (Dataset, Model) {
         let data = Oscillator::default().simulate(300, 1).unwrap().data;
@@ -290,6 +331,48 @@ mod tests {
             ends.map(|(lower, upper)| f64::from(upper - lower)).sum::<f64>()
         };
         assert!(width(0.0) > 1.5 * width(1.0), "{} {}", width(0.0), width(1.0));
+    }
+
+    /// The mean width of intervals.
+    fn mean_width(answers: &Answers) -> f64 {
+        let ends = answers.lower.values().iter().zip(answers.upper.values());
+        let widths: Vec<f64> = ends.map(|(lower, upper)| f64::from(upper - lower)).collect();
+        widths.iter().sum::<f64>() / widths.len() as f64
+    }
+
+    #[test]
+    fn an_unknown_rho_averages_points_and_widens_intervals() {
+        let (data, model) = model();
+        let nodes = UsedRho { rho: None, source: RhoSource::Unknown }.nodes();
+        let questions = [model.ask(&data).under(0.5), model.ask(&data).effect(0.3, 0.7)];
+        for question in questions {
+            let auto = question.answers().unwrap();
+            assert_eq!(auto.rho, UsedRho { rho: None, source: RhoSource::Unknown });
+            let at = |rho: f32| question.clone().rho(rho).answers().unwrap();
+            let at_nodes: Vec<Answers> = nodes.iter().map(|node| at(node.rho)).collect();
+            for (i, point) in auto.point.values().iter().enumerate() {
+                let weighted = nodes
+                    .iter()
+                    .zip(&at_nodes)
+                    .map(|(node, answers)| node.weight * f64::from(answers.point.values()[i]));
+                let mean = weighted.sum::<f64>() as f32;
+                assert!((point - mean).abs() < 1e-5, "element {i}: {point} for {mean}");
+            }
+            assert_eq!(auto.posterior, at_nodes[0].posterior);
+            // the mean variance is that at 0.5, as E[1 - rho^2] + E[u^2] Var(rho) = 2/3 + 1/12; mean widths differ a little
+            let [unknown, half, same] = [&auto, &at(0.5), &at(1.0)].map(mean_width);
+            assert!(unknown >= 0.97 * half && unknown > same, "{unknown}, {half}, {same}");
+        }
+    }
+
+    #[test]
+    fn a_learned_or_given_rho_is_told_apart() {
+        let (data, model) = model();
+        let given = model.ask(&data).under(0.5).rho(1.0).answers().unwrap();
+        assert_eq!(given.rho, UsedRho { rho: Some(1.0), source: RhoSource::Given });
+        assert_eq!(given.pick(&[3]).rho, given.rho);
+        assert_eq!(model.learned_rho(), None);
+        assert_eq!(model.used_rho(Rho::Auto).source, RhoSource::Unknown);
     }
 
     #[test]

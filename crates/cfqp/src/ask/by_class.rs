@@ -41,9 +41,8 @@ impl Model {
             let to = &to[rows[0] * d_t..][..rows.len() * d_t];
             let calibration = &networks.calibration;
             // a given class may be improbable
-            let question =
-                BatchQuestion { batcher, rows, to, from: None, rho, calibration, min_posterior: 0.0 };
-            let answers = abduct(&networks.mixture, &question, &self.device);
+            let question = BatchQuestion { batcher, rows, to, from: None, calibration, min_posterior: 0.0 };
+            let answers = abduct(&networks.mixture, &question, rho, &self.device);
             let class = |i: usize| match answer_class {
                 AnswerClass::Given(classes) => classes[rows[i]],
                 AnswerClass::MostProbable => most_probable(&answers.posterior[i * classes..][..classes]),

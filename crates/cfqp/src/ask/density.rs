@@ -1,9 +1,8 @@
 //! Answers of mixture density networks.
 
-use super::answer::Answers;
 use super::answering::{Asked, BatchAnswers};
 use super::by_class::AnswerClass;
-use super::options::AskOptions;
+use super::rho::UsedRho;
 use crate::Result;
 use crate::data::Units;
 use crate::density::{Correlation, Ensemble, Question};
@@ -14,19 +13,25 @@ use crate::models::Batcher;
 /// Subjects that one job answers for.
 const SUBJECTS_AT_ONCE: usize = 256;
 
+impl UsedRho {
+    /// The correlation of the noise that a density is asked with.
+    pub(super) fn correlation(self) -> Correlation {
+        self.rho.map_or(Correlation::Unknown, Correlation::Known)
+    }
+}
+
 impl Model {
-    /// Answers for all units of the batcher's data under treatments `to`, or effects from `from` to `to`.
+    /// Answers for all units of a data set.
     pub(super) fn density_answers(
         &self,
         ensemble: &Ensemble,
-        batcher: &Batcher<'_>,
-        to: &[f32],
-        from: Option<&[f32]>,
-        options: AskOptions,
-    ) -> Result<Answers> {
-        let rows = density_rows(batcher, &ensemble.scales);
-        let rho = Correlation::Known(f64::from(options.rho));
-        let question = Question { rows: &rows, to, from, rho };
+        asked: &Asked<'_>,
+        rho: UsedRho,
+        level: f64,
+    ) -> BatchAnswers {
+        let rows = density_rows(&asked.batcher, &ensemble.scales);
+        let rho = rho.correlation();
+        let question = Question { rows: &rows, to: asked.to, from: asked.from, rho };
         let (n, d, classes) = (rows.len(), rows.d, self.classes());
         let parts = self.pool.map(rows.subjects.chunks(SUBJECTS_AT_ONCE).collect(), |subjects| {
             let mut evaluators = ensemble.evaluators(None);
@@ -35,7 +40,7 @@ impl Model {
                 let answers = ensemble.answer(&mut evaluators, &question, of_subject);
                 for (&row, answer) in of_subject.iter().zip(answers) {
                     let elements = answer.elements.iter().map(|distribution| {
-                        let (lower, upper) = ensemble.interval(distribution, rho, options.level);
+                        let (lower, upper) = ensemble.interval(distribution, rho, level);
                         [distribution.mean() as f32, lower as f32, upper as f32]
                     });
                     answered.push((row, answer.posterior, elements.collect::<Vec<_>>()));
@@ -58,11 +63,9 @@ impl Model {
                 (batch.point[at], batch.lower[at], batch.upper[at]) = (point, lower, upper);
             }
         }
-        let all: Vec<usize> = (0..n).collect();
-        let asked = Asked { batcher: *batcher, rows: &all, to, from };
-        batch.diagnoses = self.diagnose(&batch.posterior, &asked, &vec![false; n]);
-        self.restore(&mut batch, from.is_some());
-        self.assemble(&[batch])
+        batch.diagnoses = self.diagnose(&batch.posterior, asked, &vec![false; n]);
+        self.restore(&mut batch, asked.from.is_some());
+        batch
     }
 
     /// The outcome of each unit under `to` by one class.

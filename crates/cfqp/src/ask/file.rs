@@ -8,6 +8,7 @@ use super::answer::Answers;
 use super::grid::GridUnits;
 use super::options::{AskOptions, option_setters};
 use super::question::Treatments;
+use super::rho::RhoBound;
 use super::stream::{StreamBatch, UnitStream};
 use super::tabulate::{AskedTreatments, Tabulation};
 use crate::data::table::{OutputBatch, ReadSummary, UnitBatch, write_table};
@@ -94,7 +95,8 @@ impl<'a> AskFile<'a> {
 
     fn question(self, asking: Asking<'a>) -> FileQuestion<'a> {
         let options = AskOptions::default();
-        FileQuestion { ask: self, asking, ids: &[], options, monitor: &(), inspect: Box::new(|_, _| ()) }
+        let inspect = Box::new(|_: &UnitBatch, _: &Answers| ());
+        FileQuestion { ask: self, asking, ids: &[], options, rho_bounds: false, monitor: &(), inspect }
     }
 }
 
@@ -108,6 +110,7 @@ pub struct FileQuestion<'a> {
     asking: Asking<'a>,
     ids: &'a [String],
     options: AskOptions,
+    rho_bounds: bool,
     monitor: &'a dyn Monitor,
     inspect: Inspect<'a>,
 }
@@ -120,6 +123,12 @@ impl<'a> FileQuestion<'a> {
     }
 
     option_setters!();
+
+    /// Writes the answers under rho = 0 and rho = 1 beside the others, in columns whose names end in `_rho0` and `_rho1`.
+    pub fn rho_bounds(mut self, wanted: bool) -> Self {
+        self.rho_bounds = wanted;
+        self
+    }
 
     /// Lets `monitor` stop the work between batches.
     pub fn monitor(mut self, monitor: &'a dyn Monitor) -> Self {
@@ -184,12 +193,12 @@ impl<'a> FileQuestion<'a> {
                 answered.pick(&rows)?
             }
         };
-        let Answered { units, from, to, answers } = &answered;
-        let treatments = match from {
-            Some(from) => AskedTreatments::Effect { from, to },
-            None => AskedTreatments::Outcome(to),
-        };
-        let output = tabulation.output(units, &treatments, answers);
+        let (units, answers) = (&answered.units, &answered.answers);
+        let treatments = answered.treatments();
+        let mut output = tabulation.output(units, &treatments, answers);
+        for (bound, answers) in &answered.bounds {
+            tabulation.add_bound(&mut output, &treatments, *bound, answers);
+        }
         if repeats > 1 {
             let first: Vec<usize> = (0..units.data.len()).step_by(repeats).collect();
             (self.inspect)(&units.pick(&first)?, answers);
@@ -201,7 +210,6 @@ impl<'a> FileQuestion<'a> {
 
     /// The answers for all units of a batch, and how often every unit is repeated in them.
     fn answer_all(&self, batch: StreamBatch) -> Result<(Answered, usize)> {
-        let (model, options) = (self.ask.model, self.options);
         let StreamBatch { units, treatments, .. } = batch;
         Ok(match &self.asking {
             Asking::Outcome(_) | Asking::OutcomeFrom(_) => {
@@ -209,20 +217,31 @@ impl<'a> FileQuestion<'a> {
                     Asking::Outcome(to) => to.units()?.into_owned(),
                     _ => treatments.expect("the stream reads the treatments asked for"),
                 };
-                let answers = model.outcomes(&units.data, &to, options)?;
-                (Answered { units, from: None, to, answers }, 1)
+                (self.ask_batch(units, None, to)?, 1)
             }
             Asking::Effect { from, to } => {
                 let (from, to) = (from.units()?.into_owned(), to.units()?.into_owned());
-                let answers = model.effects(&units.data, &from, &to, options)?;
-                (Answered { units, from: Some(from), to, answers }, 1)
+                (self.ask_batch(units, Some(from), to)?, 1)
             }
             Asking::Curve(grid) => {
                 let GridUnits { units, treatments } = GridUnits::new(&units, grid)?;
-                let answers = model.outcomes(&units.data, &treatments, options)?;
-                (Answered { units, from: None, to: treatments, answers }, grid.len())
+                (self.ask_batch(units, None, treatments)?, grid.len())
             }
         })
+    }
+
+    /// The answers for `units` under `to`, or its difference from `from`.
+    fn ask_batch(&self, units: UnitBatch, from: Option<Units>, to: Units) -> Result<Answered> {
+        let (model, options) = (self.ask.model, self.options);
+        let ask = |options: AskOptions| match &from {
+            Some(from) => model.effects(&units.data, from, &to, options),
+            None => model.outcomes(&units.data, &to, options),
+        };
+        let answers = ask(options)?;
+        let wanted = RhoBound::ALL.into_iter().filter(|_| self.rho_bounds);
+        let bounds = wanted.map(|bound| Ok((bound, ask(AskOptions { rho: bound.rho(), ..options })?)));
+        let bounds = bounds.collect::<Result<_>>()?;
+        Ok(Answered { units, from, to, answers, bounds })
     }
 }
 
@@ -232,9 +251,18 @@ struct Answered {
     from: Option<Units>,
     to: Units,
     answers: Answers,
+    /// The answers under the bounds of rho, if they are wanted.
+    bounds: Vec<(RhoBound, Answers)>,
 }
 
 impl Answered {
+    fn treatments(&self) -> AskedTreatments<'_> {
+        match &self.from {
+            Some(from) => AskedTreatments::Effect { from, to: &self.to },
+            None => AskedTreatments::Outcome(&self.to),
+        }
+    }
+
     /// Those of the units at `rows`.
     fn pick(&self, rows: &[usize]) -> Result<Self> {
         let treatments = |all: &Units| if all.len() == 1 { all.clone() } else { all.pick(rows) };
@@ -243,6 +271,7 @@ impl Answered {
             from: self.from.as_ref().map(treatments),
             to: treatments(&self.to),
             answers: self.answers.pick(rows),
+            bounds: self.bounds.iter().map(|(bound, answers)| (*bound, answers.pick(rows))).collect(),
         })
     }
 }

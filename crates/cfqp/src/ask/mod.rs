@@ -9,7 +9,8 @@
 //!
 //! and over classes the mixture of these by the posterior. (Part of a residual is the model's own error rather than
 //! noise; the model separates the two.) rho is the correlation of the noise in both worlds: 1 is "everything else being
-//! equal", 0 is fresh noise. The point answer is the mean of the mixture.
+//! equal", 0 is fresh noise. Where it is unknown, the mixture is over rho too, uniform on [0, 1]. The point answer is the mean
+//! of the mixture.
 
 mod answer;
 mod answering;
@@ -21,6 +22,7 @@ mod grid;
 mod options;
 mod plain_check;
 mod question;
+mod rho;
 mod stream;
 mod tabulate;
 mod treatments;
@@ -34,6 +36,7 @@ pub(crate) use grid::GridUnits;
 pub use options::AskOptions;
 pub use plain_check::PlainComparison;
 pub use question::{Ask, CurveQuestion, Question, Treatments};
+pub use rho::{Rho, RhoBound, RhoSource, UsedRho};
 pub use stream::{StreamBatch, UnitStream};
 pub use tabulate::{AskedTreatments, Tabulation};
 pub(crate) use treatments::treatment_quantiles;
@@ -45,18 +48,25 @@ mod tests {
     use crate::config::{Base, Classes, FitConfig, Sharing};
     use crate::data::Units;
     use crate::fit::Fit;
-    use crate::model::{Mixture, Model, SparseEffects};
+    use crate::model::{ClassNetworks, Mixture, Model, Predictor, SparseEffects};
     use crate::sim::Oscillator;
+
+    fn networks(model: &mut Model) -> &mut ClassNetworks {
+        match &mut model.predictor {
+            Predictor::ClassNetworks(networks) => networks,
+            Predictor::Density(_) => panic!("series have networks of class means"),
+        }
+    }
 
     #[test]
     fn unresponsive_elements_keep_their_factual_values_if_noise_is_shared() {
         let world = Oscillator::default().simulate(200, 1).unwrap();
         let config = FitConfig { classes: Classes::Given(3), base: Base::Linear, ..FitConfig::default() };
         let free = Fit::new(config).run(&world.data).unwrap();
-        assert_eq!(free.header.calibration.sparse_effects, None, "only images are checked");
+        assert_eq!(free.unresponsive_share(), None, "only images are checked");
         let held = |share: f64| {
             let mut fitted = free.clone();
-            fitted.header.calibration.sparse_effects = Some(SparseEffects::example(share, 0.01, 1.0));
+            networks(&mut fitted).calibration.sparse_effects = Some(SparseEffects::example(share, 0.01, 1.0));
             fitted
         };
         let t = Units::new("t", vec![1], vec![0.6]).unwrap();
@@ -72,7 +82,7 @@ mod tests {
         assert!(moved[1] < moved[0] && moved[2] < 1e-10, "{moved:?}");
         let from = Units::new("t", vec![1], vec![0.3]).unwrap();
         let held = held(1.0);
-        let effect = held.ask(&world.data).effect(&from, &t).answers().unwrap();
+        let effect = held.ask(&world.data).effect(&from, &t).rho(1.0).answers().unwrap();
         assert!(effect.point.values().iter().all(|v| v.abs() < 1e-6));
     }
 
@@ -84,7 +94,7 @@ mod tests {
         let fitted = Fit::new(config).run(&world.data).unwrap();
         let order = [2, 0, 1];
         let mut other = fitted.clone();
-        let Mixture { members, scales, prior } = &mut other.mixture;
+        let Mixture { members, scales, prior } = &mut networks(&mut other).mixture;
         for member in members.iter_mut() {
             member.nets = order.iter().map(|&k| member.nets[k].clone()).collect();
         }

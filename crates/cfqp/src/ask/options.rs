@@ -2,14 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::rho::Rho;
 use crate::{Error, Result};
 
 /// Defines the methods that set options, for every kind of question.
 macro_rules! option_setters {
     () => {
-        /// Sets the correlation of the noise in both worlds: 1 (the default) is the same noise, 0 is fresh noise.
-        pub fn rho(mut self, rho: f32) -> Self {
-            self.options.rho = rho;
+        /// Sets the correlation of the noise in both worlds: 1 is the same noise, 0 is fresh noise. By default it is
+        /// [`Rho::Auto`](crate::ask::Rho::Auto): learned if possible, else unknown.
+        pub fn rho(mut self, rho: impl Into<crate::ask::Rho>) -> Self {
+            self.options.rho = rho.into();
             self
         }
 
@@ -31,24 +33,24 @@ pub(super) use option_setters;
 /// The noise that both worlds share, and the level of intervals.
 ///
 /// ```
-/// use cfqp::AskOptions;
+/// use cfqp::{AskOptions, Rho};
 ///
-/// let fresh_noise = AskOptions { rho: 0.0, ..AskOptions::default() };
+/// let fresh_noise = AskOptions { rho: Rho::Given(0.0), ..AskOptions::default() };
 /// assert!(fresh_noise.validate().is_ok());
 /// assert!(AskOptions { level: 90.0, ..fresh_noise }.validate().is_err(), "a level is a share");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AskOptions {
-    /// The correlation of the noise in both worlds, from 0 (fresh noise) to 1 (the same noise).
-    pub rho: f32,
+    /// The correlation of the noise in both worlds.
+    pub rho: Rho,
     /// The level of the intervals.
     pub level: f64,
 }
 
 impl Default for AskOptions {
     fn default() -> Self {
-        Self { rho: 1.0, level: 0.9 }
+        Self { rho: Rho::Auto, level: 0.9 }
     }
 }
 
@@ -58,9 +60,11 @@ impl AskOptions {
     /// # Errors
     /// [`Error::Config`] names the option that cannot be used.
     pub fn validate(&self) -> Result<()> {
-        if !(0.0..=1.0).contains(&self.rho) {
-            let hint = "give 1 for the same noise, 0 for fresh noise";
-            return Err(Error::config("rho", format!("{} is not between 0 and 1", self.rho), hint));
+        if let Rho::Given(rho) = self.rho
+            && !(0.0..=1.0).contains(&rho)
+        {
+            let hint = "give 1 for the same noise, 0 for fresh noise, or auto";
+            return Err(Error::config("rho", format!("{rho} is not between 0 and 1"), hint));
         }
         if !(self.level > 0.0 && self.level < 1.0) {
             let problem = format!("{} is not between 0 and 1", self.level);

@@ -1,12 +1,13 @@
 //! Answers as the rows of a table.
 
 use super::answer::{Answers, Diagnosis, Flag};
+use super::rho::{RhoBound, UsedRho};
 use crate::data::Units;
 use crate::data::table::{Block, Ids, Layout, OutputBatch, OutputColumn, TableForm, UnitBatch};
 use crate::model::Model;
 
 /// Names that the columns of a tabulation may have besides outcomes.
-const RESERVED_NAMES: [&str; 6] = ["t", "t_new", "from", "to", "class", "flag"];
+const RESERVED_NAMES: [&str; 8] = ["t", "t_new", "from", "to", "class", "flag", "rho", "rho_source"];
 /// Prefixes of the other columns.
 const RESERVED_PREFIXES: [&str; 6] = ["t_", "from_", "to_", "posterior_", "lower_", "upper_"];
 
@@ -27,8 +28,8 @@ pub enum AskedTreatments<'a> {
 /// The columns in which the answers of a model are written.
 ///
 /// There is one row per unit: its id, `t`, `t_new` (for effects `from` and `to`), every outcome with `lower_` and `upper_`,
-/// `class`, `posterior_0`, ..., and `flag`. If the model was fitted to a table of samples over time, there is one row per
-/// unit and time.
+/// `class`, `posterior_0`, ..., `flag`, `rho` (missing if it is unknown) and `rho_source`. If the model was fitted to a table
+/// of samples over time, there is one row per unit and time.
 ///
 /// ```
 /// use cfqp::ask::{AskedTreatments, Tabulation};
@@ -115,7 +116,7 @@ impl Tabulation {
             output.push(&times.name, times.column(batch, rows));
         }
         self.push_treatments(&mut output, batch, asked);
-        self.push_outcomes(&mut output, asked, answers);
+        self.push_outcomes(&mut output, asked, answers, "");
         let class = answers.diagnoses.iter().flat_map(|d| std::iter::repeat_n(d.class as i64, rows));
         output.push("class", OutputColumn::Integers(class.collect()));
         for k in 0..self.classes {
@@ -125,7 +126,28 @@ impl Tabulation {
         }
         let flag = answers.diagnoses.iter().flat_map(|d| std::iter::repeat_n(d.flag(), rows));
         output.push("flag", OutputColumn::Text(flag.collect()));
+        push_rho(&mut output, answers.rho);
         output
+    }
+
+    /// Adds the answers of the same units to the same question under `bound`: every outcome, with `lower_`, `upper_` and
+    /// `width_`, with names that end in `_rho0` or `_rho1`.
+    ///
+    /// # Panics
+    /// If `answers` are not those of the model about the units of `output`.
+    pub fn add_bound(
+        &self,
+        output: &mut OutputBatch,
+        asked: &AskedTreatments<'_>,
+        bound: RhoBound,
+        answers: &Answers,
+    ) {
+        self.push_outcomes(output, asked, answers, bound.suffix());
+        for outcome in &self.outcomes {
+            let (lower, upper) = (outcome.values(&answers.lower), outcome.values(&answers.upper));
+            let widths = lower.iter().zip(upper).map(|(lower, upper)| upper - lower).collect();
+            output.push(format!("width_{}{}", outcome.name, bound.suffix()), self.column(outcome, widths));
+        }
     }
 
     /// One, or the number of points in time.
@@ -154,7 +176,13 @@ impl Tabulation {
         }
     }
 
-    fn push_outcomes(&self, output: &mut OutputBatch, asked: &AskedTreatments<'_>, answers: &Answers) {
+    fn push_outcomes(
+        &self,
+        output: &mut OutputBatch,
+        asked: &AskedTreatments<'_>,
+        answers: &Answers,
+        suffix: &str,
+    ) {
         let point_prefix = match asked {
             AskedTreatments::Effect { .. } => "effect_",
             AskedTreatments::Outcome(_) if self.has_name_clash => "answer_",
@@ -164,21 +192,31 @@ impl Tabulation {
             let blocks =
                 [(point_prefix, &answers.point), ("lower_", &answers.lower), ("upper_", &answers.upper)];
             for (prefix, units) in blocks {
-                let elements = |i: usize| units.row(i)[outcome.start..outcome.start + outcome.count].to_vec();
-                let values: Vec<f32> = (0..units.len()).flat_map(elements).collect();
-                let column = match outcome.count {
-                    1 => OutputColumn::Numbers(values),
-                    _ if self.times.is_some() => OutputColumn::Numbers(values),
-                    count => OutputColumn::Lists { length: count, values },
-                };
-                output.push(format!("{prefix}{}", outcome.name), column);
+                let column = self.column(outcome, outcome.values(units));
+                output.push(format!("{prefix}{}{suffix}", outcome.name), column);
             }
+        }
+    }
+
+    fn column(&self, outcome: &OutcomeColumn, values: Vec<f32>) -> OutputColumn {
+        match outcome.count {
+            1 => OutputColumn::Numbers(values),
+            _ if self.times.is_some() => OutputColumn::Numbers(values),
+            count => OutputColumn::Lists { length: count, values },
         }
     }
 
     /// The name and the elements in y of every outcome.
     pub(crate) fn outcomes(&self) -> impl Iterator<Item = (&str, std::ops::Range<usize>)> {
         self.outcomes.iter().map(|o| (o.name.as_str(), o.start..o.start + o.count))
+    }
+}
+
+impl OutcomeColumn {
+    /// The elements of this outcome, unit after unit.
+    fn values(&self, units: &Units) -> Vec<f32> {
+        let elements = |i: usize| units.row(i)[self.start..self.start + self.count].to_vec();
+        (0..units.len()).flat_map(elements).collect()
     }
 }
 
@@ -189,6 +227,14 @@ impl TimeColumn {
             |i: usize| (0..rows).map(move |j| treated_at(i) + (self.first + j as i64) as f64 * self.step);
         OutputColumn::Precise((0..batch.data.len()).flat_map(times).collect())
     }
+}
+
+/// The columns `rho`, missing if it is unknown, and `rho_source`.
+fn push_rho(output: &mut OutputBatch, used: UsedRho) {
+    let rows = output.rows();
+    let rho = used.rho.map_or(f32::NAN, |rho| rho as f32);
+    output.push("rho", OutputColumn::Numbers(vec![rho; rows]));
+    output.push("rho_source", OutputColumn::Text(vec![used.source.name().to_owned(); rows]));
 }
 
 /// The ids, each in `rows` rows.
@@ -254,7 +300,16 @@ mod tests {
         let names =
             ["row", "t", "t_new", "y0", "lower_y0", "upper_y0", "y1", "lower_y1", "upper_y1", "class"];
         assert_eq!((output.rows(), &output.names()[..10]), (300, &names[..]));
-        assert_eq!(output.names()[10..], ["posterior_0", "posterior_1", "posterior_2", "flag"]);
+        let last = ["posterior_0", "posterior_1", "posterior_2", "flag", "rho", "rho_source"];
+        assert_eq!(output.names()[10..], last);
+
+        for bound in RhoBound::ALL {
+            let answers = model.outcomes(&data, &high, AskOptions { rho: bound.rho(), ..ask }).unwrap();
+            let mut output = output.clone();
+            tabulation.add_bound(&mut output, &AskedTreatments::Outcome(&high), bound, &answers);
+            let names = ["y0", "lower_y0", "upper_y0", "y1", "lower_y1", "upper_y1", "width_y0", "width_y1"];
+            assert_eq!(output.names()[16..], names.map(|name| format!("{name}{}", bound.suffix())));
+        }
 
         let effects = model.effects(&data, &low, &high, ask).unwrap();
         let mut averages = Averages::new(&model, ask.level);
@@ -270,7 +325,7 @@ mod tests {
             .sum();
         assert_eq!(classes, 300);
 
-        let verdicts = model.verdicts(&data, ask.level).unwrap();
+        let verdicts = model.verdicts(&data, ask).unwrap();
         assert_eq!(verdicts.len(), 7);
         assert_eq!(verdicts[0].grade, Grade::Ok, "{verdicts:?}");
         assert!(verdicts.iter().all(|verdict| verdict.figure.is_none_or(f64::is_finite)));

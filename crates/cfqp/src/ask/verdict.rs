@@ -6,11 +6,14 @@ use super::answer::Answers;
 use super::options::AskOptions;
 use super::plain_check::{PlainComparison, short};
 use super::treatments::treatment_quantiles;
+use super::rho::Rho;
 use crate::Result;
 use crate::config::Classes;
 use crate::data::{Dataset, UnitData, Units};
 use crate::math::{coverage, normal_cdf, normal_half_width};
-use crate::model::Model;
+use crate::density::SecondWorld;
+use crate::model::{ClassScore, Model, Predictor, density_rows};
+use crate::models::Batcher;
 
 /// Largest number of units that verdicts are based on.
 const MAX_VERDICT_UNITS: usize = 5000;
@@ -32,6 +35,9 @@ const MIN_R2: f64 = 0.05;
 /// The distances between the model's average effect and a plain estimate, in standard errors of a single outcome, above
 /// which agreement is doubtful and failed.
 const MAX_DISTANCES: (f64, f64) = (2.0, 4.0);
+
+/// A larger number of classes is as good if its loss is less than this many standard errors.
+const RIVAL_ERRORS: f64 = 0.5;
 
 /// How well an assumption holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -162,21 +168,24 @@ impl Verdict {
 
 impl Model {
     /// A verdict on every assumption that can be checked, from `data` (at most 5,000 evenly spaced units) and the fit.
-    /// `level` is that of the intervals.
+    /// `options` are those of the questions that the verdicts are for. Coverage is counted on factual outcomes, with fresh
+    /// noise whatever their rho.
     ///
     /// # Errors
-    /// [`Error::Config`](crate::Error::Config) if `level` is not between 0 and 1, [`Error::Data`](crate::Error::Data) if
-    /// the units do not fit the model.
-    pub fn verdicts<'a>(&self, data: impl Into<UnitData<'a>>, level: f64) -> Result<Vec<Verdict>> {
+    /// [`Error::Config`](crate::Error::Config) if an option cannot be used, [`Error::Data`](crate::Error::Data) if the units
+    /// do not fit the model.
+    pub fn verdicts<'a>(&self, data: impl Into<UnitData<'a>>, options: AskOptions) -> Result<Vec<Verdict>> {
+        options.validate()?;
+        let level = options.level;
         let data = data.into().units;
         let step = data.len().div_ceil(MAX_VERDICT_UNITS);
         let data = data.pick(&data.even_sample(step))?;
-        let factual = self.outcomes(&data, data.t(), AskOptions { rho: 0.0, level })?;
+        let factual = self.outcomes(&data, data.t(), AskOptions { rho: Rho::Given(0.0), level })?;
         let mut verdicts = vec![
             self.separation(&factual),
             self.overlap(&data, level)?,
-            self.agreement_of_starts(&data, level)?,
-            Self::calibration_verdict(&data, &factual, level),
+            self.agreement_of_starts(&data, options)?,
+            self.calibration_verdict(&data, &factual, options),
             self.number_of_classes(),
         ];
         verdicts.extend(self.predictive_power());
@@ -253,7 +262,7 @@ impl Model {
         let mut supported = vec![true; data.len()];
         for quantile in [0.1, 0.5, 0.9] {
             let t = treatment_quantiles(data.t(), quantile)?;
-            let answers = self.outcomes(data, &t, AskOptions { rho: 1.0, level })?;
+            let answers = self.outcomes(data, &t, AskOptions { rho: Rho::Given(1.0), level })?;
             for (supported, diagnosis) in supported.iter_mut().zip(&answers.diagnoses) {
                 *supported &= !diagnosis.off_support;
             }
@@ -268,15 +277,24 @@ impl Model {
 
     /// Agreement of starts: the share of units for which all solutions that held-out units do not rule out agree. Also
     /// doubtful if most starts lead to other classes: the best may then be best by chance.
-    fn agreement_of_starts(&self, data: &Dataset, level: f64) -> Result<Verdict> {
+    fn agreement_of_starts(&self, data: &Dataset, options: AskOptions) -> Result<Verdict> {
         let limits = VerdictLimits { ok: 0.9, failed: 0.7 };
+        if matches!(self.predictor, Predictor::Density(_)) && self.classes() > 1 {
+            let agreement = self.fit_report().agreement;
+            let sentence = format!(
+                "members fitted to other halves of the units agree on the classes with {agreement:.2} (mean adjusted \
+                 Rand index)"
+            );
+            let limits = VerdictLimits { ok: 0.5, failed: 0.1 };
+            return Ok(Verdict::new(Assumption::AgreementOfStarts, agreement, limits, sentence));
+        }
         if self.fit_report().starts.len() < 2 {
             let sentence =
                 "there is one class or one start: there are no other solutions to compare with".to_owned();
             return Ok(Verdict::not_tested(Assumption::AgreementOfStarts, limits, sentence));
         }
         let t = treatment_quantiles(data.t(), 0.5)?;
-        let answers = self.outcomes(data, &t, AskOptions { rho: 1.0, level })?;
+        let answers = self.outcomes(data, &t, options)?;
         let same = true_share(answers.diagnoses.iter().map(|diagnosis| !diagnosis.starts_disagree));
         let sentence = format!(
             "{:.1}% of answers are the same under every solution that held-out units do not rule out \
@@ -291,22 +309,62 @@ impl Model {
         Ok(verdict)
     }
 
-    /// Calibration: the coverage of factual outcomes by intervals with fresh noise. Also doubtful if it is far above
-    /// the level.
-    fn calibration_verdict(data: &Dataset, factual: &Answers, level: f64) -> Verdict {
+    /// Calibration: the coverage of factual outcomes by intervals with fresh noise and, where members can stand for the
+    /// truth, that of a simulated second world at the rho that is used; the smaller counts. Also doubtful if it is far
+    /// above the level, or if another number of classes would be as good.
+    fn calibration_verdict(&self, data: &Dataset, factual: &Answers, options: AskOptions) -> Verdict {
+        let level = options.level;
         let covered = covered_share(data.y(), &factual.lower, &factual.upper);
-        let sentence = format!(
-            "intervals at level {level} cover {:.1}% of the observed outcomes, with fresh noise (rho = 0)",
-            100.0 * covered
-        );
+        let simulated = self.simulated_coverage(data, options);
+        let factual = format!("{:.1}% of the observed outcomes, with fresh noise (rho = 0)", 100.0 * covered);
+        let sentence = match simulated {
+            None => format!("intervals at level {level} cover {factual}"),
+            Some(share) => format!(
+                "intervals at level {level} cover {:.1}% of outcomes in a simulated second world with rho {}, and {factual}",
+                100.0 * share,
+                self.used_rho(options.rho)
+            ),
+        };
         let limits = VerdictLimits { ok: level - 0.05, failed: level - 0.15 };
-        let mut verdict = Verdict::new(Assumption::Calibration, covered, limits, sentence);
-        let is_excessive = covered > level + MAX_EXCESS_COVERAGE && level < MAX_EXCESS_LEVEL;
+        let figure = simulated.map_or(covered, |share| share.min(covered));
+        let mut verdict = Verdict::new(Assumption::Calibration, figure, limits, sentence);
+        let is_excessive = figure > level + MAX_EXCESS_COVERAGE && level < MAX_EXCESS_LEVEL;
         if is_excessive && verdict.grade == Grade::Ok {
             verdict.grade = Grade::Doubtful;
             verdict.sentence += ": they are wider than necessary";
         }
+        if simulated.is_some() && verdict.grade == Grade::Ok {
+            if let Some(classes) = self.rival_classes() {
+                verdict.grade = Grade::Doubtful;
+                verdict.sentence += &format!(
+                    "; held-out units do not tell {} from {classes} classes, and intervals assume the former",
+                    self.classes()
+                );
+            }
+        }
         verdict
+    }
+
+    /// Coverage in a simulated second world; none for networks of class means.
+    fn simulated_coverage(&self, data: &Dataset, options: AskOptions) -> Option<f64> {
+        let Predictor::Density(ensemble) = &self.predictor else { return None };
+        let shapes = self.shapes();
+        let batcher = Batcher { data, scaler: self.scaler(), missing: shapes.missing };
+        let rows = density_rows(&batcher, &ensemble.scales);
+        let seed = self.config().seed;
+        let world = SecondWorld { ensemble, rows: &rows, d_t: shapes.t, seed, purpose: "verdict" };
+        world.coverage(self.used_rho(options.rho).correlation(), options.level)
+    }
+
+    /// A larger number of classes whose held-out likelihood is about as good as that of the model.
+    fn rival_classes(&self) -> Option<usize> {
+        let tried = &self.fit_report().candidates;
+        let chosen = tried.iter().find(|tried| tried.chosen)?.nll;
+        let rival = |tried: &&ClassScore| {
+            let tie = tried.gain_error.is_some_and(|error| tried.nll - chosen < RIVAL_ERRORS * error);
+            tried.classes > self.classes() && tie
+        };
+        tried.iter().find(rival).map(|tried| tried.classes)
     }
 
     /// Number of classes: the share of the smallest class, or 0 if one class suffices. Also doubtful if one more class

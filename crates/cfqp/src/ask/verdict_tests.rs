@@ -41,12 +41,12 @@ fn a_model_agrees_with_plain_estimates_of_its_own_data_and_not_of_others() {
         assert_eq!(compared.estimates.len(), if levels { 3 } else { 2 });
         assert!((compared.effect - 2.0).abs() < 0.4 && compared.standard_error < 0.3, "{compared:?}");
         assert!(!compared.disagrees, "{compared:?}");
-        let verdicts = model.verdicts(&data, 0.9).unwrap();
+        let verdicts = model.verdicts(&data, AskOptions::default()).unwrap();
         let last = verdicts.last().unwrap();
         assert_eq!((last.assumption, last.grade), (Assumption::PlainAgreement, Grade::Ok), "{last:?}");
         // the same units with another response
         let other = line(-1.0, levels);
-        let verdicts = model.verdicts(&other, 0.9).unwrap();
+        let verdicts = model.verdicts(&other, AskOptions::default()).unwrap();
         assert_eq!((verdicts[0].assumption, verdicts[0].grade), (Assumption::PlainAgreement, Grade::Failed));
         assert!(verdicts[0].sentence.contains("disagrees with a plain estimate"), "{:?}", verdicts[0]);
     }
@@ -56,7 +56,7 @@ fn a_model_agrees_with_plain_estimates_of_its_own_data_and_not_of_others() {
 fn predictive_power_is_ok_where_outcomes_can_be_predicted() {
     let grade = |slope: f32| {
         let data = line(slope, false);
-        let verdicts = fit(&data, Classes::Given(1)).verdicts(&data, 0.9).unwrap();
+        let verdicts = fit(&data, Classes::Given(1)).verdicts(&data, AskOptions::default()).unwrap();
         let verdict = find(&verdicts, Assumption::PredictivePower);
         (verdict.grade, verdict.figure.unwrap())
     };
@@ -72,13 +72,13 @@ fn nothing_is_claimed_about_a_test_that_was_not_run() {
     let data = line(2.0, false);
     let given = fit(&data, Classes::Given(1));
     assert!(given.fit_report().notes.is_empty(), "{:?}", given.fit_report().notes);
-    let verdicts = given.verdicts(&data, 0.9).unwrap();
+    let verdicts = given.verdicts(&data, AskOptions::default()).unwrap();
     for assumption in [Assumption::NumberOfClasses, Assumption::AgreementOfStarts] {
         let verdict = find(&verdicts, assumption);
         assert_eq!((verdict.grade, verdict.figure), (Grade::NotTested, None), "{verdict:?}");
     }
     let found = fit(&data, Classes::Auto);
-    let verdicts = found.verdicts(&data, 0.9).unwrap();
+    let verdicts = found.verdicts(&data, AskOptions::default()).unwrap();
     assert_ne!(find(&verdicts, Assumption::NumberOfClasses).grade, Grade::NotTested);
 }
 

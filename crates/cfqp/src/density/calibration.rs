@@ -159,14 +159,17 @@ pub(crate) struct SecondWorld<'a> {
 }
 
 impl SecondWorld<'_> {
-    /// The share of simulated outcomes that intervals hold.
-    pub(crate) fn coverage(&self, rho: Correlation, level: f64) -> f64 {
+    /// The share of simulated outcomes that intervals hold; none for a single member.
+    pub(crate) fn coverage(&self, rho: Correlation, level: f64) -> Option<f64> {
         let simulated = self.simulate(rho);
+        if simulated.is_empty() {
+            return None;
+        }
         let held = simulated.iter().filter(|answer| {
             let (lower, upper) = self.ensemble.interval(&answer.distribution, rho, level);
             (lower..=upper).contains(&answer.truth)
         });
-        held.count() as f64 / simulated.len().max(1) as f64
+        Some(held.count() as f64 / simulated.len() as f64)
     }
 
     /// Answers of all members but one, which is the truth.

@@ -10,7 +10,7 @@ use super::law::ResidualComponent;
 use super::member::{Evaluator, Member};
 use super::rows::Rows;
 use super::scale::OutcomeScale;
-use crate::math::{GaussianComponent, central_interval, log_sum_exp_of, normal_half_width};
+use crate::math::{GaussianComponent, UNIFORM_NODES, central_interval, log_sum_exp_of, normal_half_width};
 
 /// Classes less probable than this are left out.
 const MIN_POSTERIOR: f64 = 1e-3;
@@ -18,10 +18,6 @@ const MIN_POSTERIOR: f64 = 1e-3;
 const MIN_DEVIATION: f64 = 1e-4;
 /// A correlation from which on noise is the same.
 const SAME_NOISE: f64 = 0.9999;
-/// Weights and nodes of Gauss-Legendre quadrature on [0, 1].
-const UNKNOWN_RHO: [(f64, f64); 3] =
-    [(0.277_777_8, 0.112_701_7), (0.444_444_4, 0.5), (0.277_777_8, 0.887_298_3)];
-
 /// The correlation of the noise under both treatments.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -36,7 +32,7 @@ impl Correlation {
     fn nodes(self) -> Vec<(f64, f64)> {
         match self {
             Self::Known(rho) => vec![(1.0, rho)],
-            Self::Unknown => UNKNOWN_RHO.to_vec(),
+            Self::Unknown => UNIFORM_NODES.iter().map(|node| (node.weight, node.at)).collect(),
         }
     }
 }
@@ -124,7 +120,7 @@ fn transfer_nodes(rho: Correlation, ratio: f64) -> Vec<(f64, f64)> {
     if ratio > SAME_SCALE {
         return nodes;
     }
-    let factors = UNKNOWN_RHO.map(|(weight, at)| (weight, ratio + (1.0 - ratio) * at));
+    let factors = UNIFORM_NODES.map(|node| (node.weight, ratio + (1.0 - ratio) * node.at));
     nodes.iter().flat_map(|(w, rho)| factors.map(|(weight, factor)| (w * weight, rho * factor))).collect()
 }
 

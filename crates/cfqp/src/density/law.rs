@@ -7,7 +7,7 @@ use std::f64::consts::PI;
 
 use serde::{Deserialize, Serialize};
 
-use crate::math::{ln_gamma, normal_quantile};
+use crate::math::ln_gamma;
 
 /// The bound of the skewed law's exponent, so that no density is 0.
 const MAX_EXPONENT: f64 = 20.0;
@@ -180,11 +180,6 @@ impl Noise {
             let weight = 1.0 / SLICES.len() as f64;
             out.push(ResidualComponent { weight, mean: self.from_normal(g), deviation: 0.5 * (high - low) });
         }
-    }
-
-    /// A residual with the normal score of rank `u` in (0, 1).
-    pub(crate) fn quantile(&self, u: f64) -> f64 {
-        self.from_normal(normal_quantile(u))
     }
 }
 

@@ -39,9 +39,4 @@ impl Rows {
     pub(crate) fn has_repeats(&self) -> bool {
         self.subjects.iter().any(|rows| rows.len() > 1)
     }
-
-    /// The rows of `subjects`.
-    pub(crate) fn rows_of(&self, subjects: &[usize]) -> Vec<usize> {
-        subjects.iter().flat_map(|&subject| self.subjects[subject].iter().copied()).collect()
-    }
 }

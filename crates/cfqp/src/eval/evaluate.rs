@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::measures::variance;
 use super::{adjusted_rand_index, class_accuracy, coverage, mse, ssim};
-use crate::ask::{Answers, AskOptions};
+use crate::ask::{Answers, AskOptions, Rho, UsedRho};
 use crate::data::{Dataset, Units, read_array};
 use crate::model::Model;
 use crate::sim::Truth;
@@ -86,9 +86,11 @@ fn classes(z: &Units) -> Result<Vec<usize>> {
 pub struct Evaluation {
     /// The number of units.
     pub units: usize,
-    /// The settings of the query.
+    /// The correlation of the noise in both worlds that the answers assume.
     #[serde(flatten)]
-    pub ask: AskOptions,
+    pub rho: UsedRho,
+    /// The level of the intervals.
+    pub level: f64,
     /// Mean squared error of the counterfactual.
     pub cf_mse: f64,
     /// The same in units of y.
@@ -121,14 +123,15 @@ pub struct Evaluation {
 ///
 /// ```
 /// use cfqp::eval::{Reference, evaluate};
-/// # use cfqp::{AskOptions, Base, Classes, Fit, FitConfig, sim::Oscillator};
+/// # use cfqp::{AskOptions, Base, Classes, Fit, FitConfig, Rho, sim::Oscillator};
 /// # let simulated = Oscillator::default().simulate(200, 1)?;
 /// # let config = FitConfig { classes: Classes::Given(3), base: Base::Linear, ..FitConfig::default() };
 /// # let model = Fit::new(config).run(&simulated.data)?;
 ///
 /// let test = Oscillator::default().simulate(100, 1000)?;
 /// let truth = Reference::from(test.truth);
-/// let scores = evaluate(&model, &test.data, &truth, AskOptions::default())?;
+/// let same_noise = AskOptions { rho: Rho::Given(1.0), ..AskOptions::default() };
+/// let scores = evaluate(&model, &test.data, &truth, same_noise)?;
 /// assert!(scores.cf_mse < 0.01 && scores.coverage > 0.8);
 /// # Ok::<(), cfqp::Error>(())
 /// ```
@@ -156,10 +159,10 @@ fn score(
 ) -> Result<Evaluation> {
     let x_variance = fitted.scaler().x_variance;
     let Accuracy { cf_mse, cf_mse_raw, ssim } = accuracy(&truth.y_new, &answers.point, x_variance)?;
-    let cf_mse_rho0 = if options.rho == 0.0 {
+    let cf_mse_rho0 = if options.rho == Rho::Given(0.0) {
         cf_mse
     } else {
-        let fresh = fitted.outcomes(data, &truth.t_new, AskOptions { rho: 0.0, ..options })?;
+        let fresh = fitted.outcomes(data, &truth.t_new, AskOptions { rho: Rho::Given(0.0), ..options })?;
         mse(&truth.y_new, &fresh.point)? / error_unit(&truth.y_new, x_variance)
     };
     let covered = coverage(&truth.y_new, &answers.lower, &answers.upper)?;
@@ -169,7 +172,8 @@ fn score(
     let ok = answers.diagnoses.iter().filter(|diagnosis| diagnosis.ok()).count();
     Ok(Evaluation {
         units: data.len(),
-        ask: options,
+        rho: answers.rho,
+        level: options.level,
         cf_mse,
         cf_mse_raw,
         cf_mse_y,
@@ -248,12 +252,13 @@ mod tests {
         let config = FitConfig { classes: Classes::Given(3), base: Base::Linear, ..FitConfig::default() };
         let fitted = Fit::new(config).run(&train.data).unwrap();
         let truth = Reference::from(test.truth);
-        let found = evaluate(&fitted, &test.data, &truth, AskOptions::default()).unwrap();
+        let same_noise = AskOptions { rho: Rho::Given(1.0), ..AskOptions::default() };
+        let found = evaluate(&fitted, &test.data, &truth, same_noise).unwrap();
         assert_eq!(found.units, 100);
         assert!((found.cf_mse * fitted.scaler().x_variance - found.cf_mse_raw).abs() < 1e-9);
         assert!(found.cf_mse < found.cf_mse_rho0, "knowing the noise of the unit helps");
         assert!(found.class_accuracy.unwrap() > 0.9 && found.ari.unwrap() > 0.8 && found.ssim.is_none());
-        let options = AskOptions { rho: 0.0, ..AskOptions::default() };
+        let options = AskOptions { rho: Rho::Given(0.0), ..AskOptions::default() };
         let fresh = evaluate(&fitted, &test.data, &truth, options).unwrap();
         assert_eq!(fresh.cf_mse, found.cf_mse_rho0);
         assert_eq!((found.limit, found.ratio), (None, None));

@@ -133,15 +133,8 @@ fn sparse_effects(
     let batches = rows.chunks(at_once).zip(others.chunks(at_once)).collect();
     let effects = context.pool.map(batches, |(rows, others)| {
         let to = batcher.treatments(others);
-        let question = BatchQuestion {
-            batcher,
-            rows,
-            to: &to,
-            from: None,
-            rho: 1.0,
-            calibration,
-            min_posterior: MIN_POSTERIOR,
-        };
+        let min_posterior = MIN_POSTERIOR;
+        let question = BatchQuestion { batcher, rows, to: &to, from: None, calibration, min_posterior };
         most_probable_effects(mixture, &question, context.device)
     });
     SparseEffects::fit(&effects.concat())

@@ -88,7 +88,7 @@ fn density(components: &[GaussianComponent], y: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::math::normal_half_width;
+    use crate::math::{UNIFORM_NODES, normal_half_width};
     use proptest::prelude::*;
 
     fn component(weight: f64, mean: f64, deviation: f64) -> GaussianComponent {
@@ -125,6 +125,19 @@ mod tests {
         for p in [0.3, 0.5, 0.95, 0.999] {
             let found = cdf(&mixture, quantile(&mixture, p, 1.6449));
             assert!((found - p).abs() < 1e-6, "{p}: {found}");
+        }
+    }
+
+    #[test]
+    fn three_nodes_stand_for_a_uniform_correlation() {
+        // a standard normal y with correlation rho to u is N(rho u, 1 - rho^2)
+        let given = |weight: f64, rho: f64, u: f64| component(weight, rho * u, (1.0 - rho * rho).sqrt());
+        for u in [0.0, 0.5, 1.0, 2.0, 3.0] {
+            let nodes: Vec<_> = UNIFORM_NODES.iter().map(|node| given(node.weight, node.at, u)).collect();
+            let (low, high) = interval(&nodes);
+            let uniform: Vec<_> = (0..1000).map(|i| given(0.001, (f64::from(i) + 0.5) / 1000.0, u)).collect();
+            let covered = cdf(&uniform, high) - cdf(&uniform, low);
+            assert!((covered - 0.9).abs() < 0.005, "u = {u}: {covered}");
         }
     }
 

@@ -1,11 +1,12 @@
 //! Numerical methods that know nothing of units, models or files: special functions, linear algebra, statistics,
-//! clustering, agreement of partitions and coverage of intervals.
+//! clustering, agreement of partitions, quadrature and coverage of intervals.
 
 pub(crate) mod cluster;
 mod coverage;
 mod linear;
 mod mixture_quantile;
 mod partition;
+mod quadrature;
 pub(crate) mod simd;
 mod special;
 mod stats;
@@ -16,5 +17,8 @@ pub(crate) use linear::{GrowingCholesky, NotPositiveDefinite, cholesky, cholesky
 pub(crate) use mixture_quantile::{GaussianComponent, central_interval, mixture_cdf};
 pub(crate) use partition::best_assignment;
 pub use partition::{adjusted_rand_index, best_matching, class_accuracy};
+pub(crate) use quadrature::{QuadratureNode, UNIFORM_NODES};
 pub(crate) use special::{ln_gamma, normal_cdf, normal_half_width, normal_quantile};
-pub(crate) use stats::{MeanEstimate, argmin, log_sum_exp, log_sum_exp_of, mean, mean_observed, paired_difference, standard_deviation};
+pub(crate) use stats::{
+    argmin, log_sum_exp, log_sum_exp_of, mean, mean_observed, paired_difference, standard_deviation,
+};

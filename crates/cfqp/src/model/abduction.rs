@@ -66,6 +66,14 @@ pub(crate) struct Abducted {
     pub classes: Vec<ClassAnswer>,
 }
 
+impl Abducted {
+    /// The posterior of one unit.
+    pub(crate) fn posterior_of(&self, unit: usize) -> &[f32] {
+        let classes = self.classes.len();
+        &self.posterior[unit * classes..][..classes]
+    }
+}
+
 /// A question about some units of a data set: their outcome under `to`, or its difference from that under `from`.
 /// Treatments are standardised, `[n, d_t]`.
 #[derive(Clone, Copy)]
@@ -74,7 +82,6 @@ pub(crate) struct BatchQuestion<'a> {
     pub rows: &'a [usize],
     pub to: &'a [f32],
     pub from: Option<&'a [f32]>,
-    pub rho: f32,
     pub calibration: &'a Calibration,
     /// Classes less probable than this are not computed.
     pub min_posterior: f32,
@@ -116,53 +123,93 @@ impl BatchQuestion<'_> {
         t.chunks_exact(self.d_t()).flat_map(|t| mixture.scales.log_variance(k, t)).collect()
     }
 
-    /// rho for observed elements, 0 for missing ones, whose noise is unknown.
-    fn rho_by_element(&self) -> Vec<f32> {
+    /// `rho` for observed elements, 0 for missing ones, whose noise is unknown.
+    fn rho_by_element(&self, rho: f32) -> Vec<f32> {
         let d = self.batcher.scaler.y.elements();
         let of_unit = |&row: &usize| match self.batcher.data.y().mask_row(row) {
-            Some(mask) => mask.iter().map(|&observed| if observed { self.rho } else { 0.0 }).collect(),
-            None => vec![self.rho; d],
+            Some(mask) => mask.iter().map(|&observed| if observed { rho } else { 0.0 }).collect(),
+            None => vec![rho; d],
         };
         self.rows.iter().flat_map(of_unit).collect()
     }
 }
 
-/// Answers `question`: posterior and answer of every class.
-pub(crate) fn abduct(mixture: &Mixture, question: &BatchQuestion<'_>, device: &Device) -> Abducted {
+/// Answers `question` with correlation `rho` of the noise: posterior and answer of every class.
+pub(crate) fn abduct(mixture: &Mixture, question: &BatchQuestion<'_>, rho: f32, device: &Device) -> Abducted {
+    let mut answers = abduct_each(mixture, question, &[rho], device);
+    answers.pop().expect("there is an answer for every rho")
+}
+
+/// As [`abduct`], for several values of rho. The networks run once.
+pub(crate) fn abduct_each(
+    mixture: &Mixture,
+    question: &BatchQuestion<'_>,
+    rhos: &[f32],
+    device: &Device,
+) -> Vec<Abducted> {
     let (batcher, rows, classes) = (&question.batcher, question.rows, mixture.classes());
     let (y, t) = (batcher.outcomes(rows), batcher.treatments(rows));
     let factual: Vec<Prediction> =
         (0..classes).map(|k| Prediction::new(mixture, question, k, &t, device)).collect();
     let posterior = posterior(mixture, question, &y, &factual);
-    let rho = question.rho_by_element();
-    let answers = factual.into_iter().enumerate().map(|(k, prediction)| {
-        let factual = Factual { y: &y, rho: &rho, prediction: &prediction };
+    let mut answers: Vec<Abducted> =
+        rhos.iter().map(|_| Abducted { posterior: posterior.clone(), classes: Vec::new() }).collect();
+    for (k, prediction) in factual.into_iter().enumerate() {
         let computed: Vec<usize> =
             (0..rows.len()).filter(|i| posterior[i * classes + k] >= question.min_posterior).collect();
-        if computed.len() == rows.len() {
-            return class_answer(mixture, question, k, &factual, device);
-        }
-        let (d, n) = (batcher.scaler.y.elements(), rows.len());
-        if computed.is_empty() {
-            return ClassAnswer::zeros(n * d);
-        }
-        let subset = question.subset(&computed);
-        let (y, rho) = (pick_rows(&y, &computed, d), pick_rows(&rho, &computed, d));
-        let prediction = prediction.pick(&computed, d);
-        let factual = Factual { y: &y, rho: &rho, prediction: &prediction };
-        class_answer(mixture, &subset.question(question), k, &factual, device).scatter(n, &computed, d)
-    });
-    Abducted { classes: answers.collect(), posterior }
+        let asked = ClassQuestion { mixture, question, k, rhos, device };
+        let of_class = asked.answers_for(&computed, &y, &prediction);
+        answers.iter_mut().zip(of_class).for_each(|(all, class)| all.classes.push(class));
+    }
+    answers
 }
 
-/// The effect on every observed element, by the most probable class of each unit.
+/// A question to one class, for several values of rho.
+#[derive(Clone, Copy)]
+struct ClassQuestion<'a> {
+    mixture: &'a Mixture,
+    question: &'a BatchQuestion<'a>,
+    k: usize,
+    rhos: &'a [f32],
+    device: &'a Device,
+}
+
+impl ClassQuestion<'_> {
+    /// The answers for every rho.
+    fn answers(&self, y: &[f32], prediction: &Prediction) -> Vec<ClassAnswer> {
+        let asked = AskedPrediction::new(self.mixture, self.question, self.k, self.device);
+        let answer = |&rho: &f32| {
+            let rho = self.question.rho_by_element(rho);
+            class_answer(self.question, &Factual { y, rho: &rho, prediction }, &asked)
+        };
+        self.rhos.iter().map(answer).collect()
+    }
+
+    /// The answers for the units that are `computed`; zero for the others.
+    fn answers_for(&self, computed: &[usize], y: &[f32], prediction: &Prediction) -> Vec<ClassAnswer> {
+        let (d, n) = (self.question.batcher.scaler.y.elements(), self.question.rows.len());
+        if computed.is_empty() {
+            return self.rhos.iter().map(|_| ClassAnswer::zeros(n * d)).collect();
+        }
+        if computed.len() == n {
+            return self.answers(y, prediction);
+        }
+        let subset = self.question.subset(computed);
+        let question = &subset.question(self.question);
+        let (y, prediction) = (pick_rows(y, computed, d), prediction.pick(computed, d));
+        let answers = ClassQuestion { question, ..*self }.answers(&y, &prediction);
+        answers.into_iter().map(|answer| answer.scatter(n, computed, d)).collect()
+    }
+}
+
+/// The effect on every observed element with the same noise, by the most probable class of each unit.
 pub(crate) fn most_probable_effects(
     mixture: &Mixture,
     question: &BatchQuestion<'_>,
     device: &Device,
 ) -> Vec<f32> {
     let (batcher, d, classes) = (&question.batcher, question.batcher.scaler.y.elements(), mixture.classes());
-    let abducted = abduct(mixture, question, device);
+    let abducted = abduct(mixture, question, 1.0, device);
     let y = batcher.outcomes(question.rows);
     let mut effects = Vec::with_capacity(y.len());
     for (i, &row) in question.rows.iter().enumerate() {
@@ -240,6 +287,19 @@ impl Prediction {
     }
 }
 
+/// One class's predictions under the treatments that a question asks about.
+struct AskedPrediction {
+    to: Prediction,
+    from: Option<Prediction>,
+}
+
+impl AskedPrediction {
+    fn new(mixture: &Mixture, question: &BatchQuestion<'_>, k: usize, device: &Device) -> Self {
+        let at = |t: &[f32]| Prediction::new(mixture, question, k, t, device);
+        Self { to: at(question.to), from: question.from.map(at) }
+    }
+}
+
 /// The factual outcomes of a batch, and one class's prediction of them.
 struct Factual<'a> {
     y: &'a [f32],
@@ -268,18 +328,11 @@ impl Factual<'_> {
 ///
 /// At t' = t and rho = 1 this is y itself; so it is for an element that [does not respond](super::SparseEffects). An
 /// effect is the difference of two such answers.
-fn class_answer(
-    mixture: &Mixture,
-    question: &BatchQuestion<'_>,
-    k: usize,
-    factual: &Factual<'_>,
-    device: &Device,
-) -> ClassAnswer {
-    let to = Prediction::new(mixture, question, k, question.to, device);
-    let from = question.from.map(|from| Prediction::new(mixture, question, k, from, device));
+fn class_answer(question: &BatchQuestion<'_>, factual: &Factual<'_>, asked: &AskedPrediction) -> ClassAnswer {
+    let AskedPrediction { to, from } = asked;
     let residual = ResidualVariance::new(question, factual);
-    let mut transfer = residual.transfer(question, factual, &to);
-    if let Some(from) = &from {
+    let mut transfer = residual.transfer(question, factual, to);
+    if let Some(from) = from {
         transfer.subtract(&residual.transfer(question, factual, from));
     }
     let elements = 0..factual.y.len();
@@ -290,18 +343,18 @@ fn class_answer(
             |i| to.members[j][i] - baseline(i) - transfer.residual[i] * factual.prediction.members[j][i];
         elements.clone().map(answer).collect()
     };
-    let members = (0..mixture.members.len()).map(member).collect();
+    let members = (0..to.members.len()).map(member).collect();
     let moments = member_moments(members, question.outcome_shape());
     let mut answer = ClassAnswer {
         mean: elements.clone().map(|i| moments.mean[i] + transfer.residual[i] * factual.y[i]).collect(),
-        model: if mixture.members.len() > 1 {
+        model: if to.members.len() > 1 {
             moments.variance
         } else {
             // a single member does not know its own uncertainty: assume that of the noise
             to.log_variance.iter().map(|log_variance| log_variance.exp()).collect()
         },
-        noise: elements.clone().map(|i| fresh_noise(i, factual, &to, from.as_ref())).collect(),
-        transfer: elements.map(|i| transfer_variance(i, factual, &to, &transfer, &residual)).collect(),
+        noise: elements.clone().map(|i| fresh_noise(i, factual, to, from.as_ref())).collect(),
+        transfer: elements.map(|i| transfer_variance(i, factual, to, &transfer, &residual)).collect(),
     };
     if let Some(sparse) = question.calibration.sparse_effects {
         for (i, rho) in factual.rho.iter().enumerate() {

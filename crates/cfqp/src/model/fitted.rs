@@ -198,4 +198,12 @@ impl Model {
             Predictor::Density(_) => None,
         }
     }
+
+    /// The correlation of the noise of two units of one subject; `None` if the fit saw no subject more than once.
+    pub fn learned_rho(&self) -> Option<f64> {
+        match &self.predictor {
+            Predictor::ClassNetworks(_) => None,
+            Predictor::Density(ensemble) => ensemble.learned_rho,
+        }
+    }
 }

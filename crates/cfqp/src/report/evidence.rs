@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{Histogram, ReportContext};
 use crate::Result;
-use crate::ask::{AskOptions, covered_share};
+use crate::ask::{AskOptions, Rho, covered_share};
 
 /// The levels at which the coverage of intervals is computed.
 const COVERAGE_LEVELS: [f64; 6] = [0.5, 0.6, 0.7, 0.8, 0.9, 0.95];
@@ -36,7 +36,8 @@ impl ReportContext<'_> {
         let mut posterior = Vec::new();
         let mut calibration = Vec::new();
         for level in COVERAGE_LEVELS {
-            let answers = self.model.outcomes(self.data, self.data.t(), AskOptions { rho: 0.0, level })?;
+            let options = AskOptions { rho: Rho::Given(0.0), level };
+            let answers = self.model.outcomes(self.data, self.data.t(), options)?;
             let coverage = covered_share(self.data.y(), &answers.lower, &answers.upper);
             calibration.push(LevelCoverage { level, coverage });
             posterior = answers.posterior; // the same at every level

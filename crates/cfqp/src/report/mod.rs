@@ -20,7 +20,7 @@ use units::SelectedUnits;
 pub use units::{UnitCurve, UnitSummary};
 
 use crate::Result;
-use crate::ask::{AskOptions, StreamBatch, Tabulation, Verdict, treatment_quantiles};
+use crate::ask::{AskOptions, StreamBatch, Tabulation, UsedRho, Verdict, treatment_quantiles};
 use crate::config::{Base, FitConfig};
 use crate::data::table::{Layout, UnitBatch};
 use crate::data::{Dataset, Units};
@@ -109,9 +109,11 @@ pub struct ReportQuestion {
     pub median: Vec<f32>,
     /// The high treatment.
     pub to: Vec<f32>,
-    /// The correlation of the noise in both worlds, and the level of the intervals.
+    /// The correlation of the noise in both worlds.
     #[serde(flatten)]
-    pub ask: AskOptions,
+    pub rho: UsedRho,
+    /// The level of the intervals.
+    pub level: f64,
 }
 
 /// A summary of the model.
@@ -174,7 +176,7 @@ impl Report {
         spec: &ReportSpec,
     ) -> Result<Self> {
         spec.ask.validate()?;
-        let verdicts = model.verdicts(&units.data, spec.ask.level)?;
+        let verdicts = model.verdicts(&units.data, spec.ask)?;
         let sample = sample_units(model, units)?;
         let context = ReportContext::new(model, &sample.data, spec)?;
         let effects = model.effects(context.data, &context.from, &context.to, spec.ask)?;
@@ -243,7 +245,8 @@ impl<'a> ReportContext<'a> {
             from: self.from.row(0).to_vec(),
             median: self.median.row(0).to_vec(),
             to: self.to.row(0).to_vec(),
-            ask: self.ask,
+            rho: self.model.used_rho(self.ask.rho),
+            level: self.ask.level,
         }
     }
 

@@ -3,7 +3,7 @@
 
 use super::{Counterfactual, MixtureView};
 use crate::Result;
-use crate::ask::{AnswerClass, AskOptions};
+use crate::ask::{AnswerClass, AskOptions, Rho};
 use crate::config::{Classes, FitConfig, Recipe, Start};
 use crate::data::{Dataset, Units};
 use crate::fit::Fit;
@@ -32,7 +32,7 @@ impl Cfqp {
     }
 
     fn ask(&self) -> AskOptions {
-        AskOptions { rho: self.rho, ..AskOptions::default() }
+        AskOptions { rho: Rho::Given(self.rho), ..AskOptions::default() }
     }
 }
 
@@ -103,6 +103,7 @@ impl Counterfactual for PublishedCfqp {
     }
 
     fn mixture(&self) -> Option<MixtureView<'_>> {
-        Some(MixtureView { model: &self.0, options: AskOptions { rho: 0.0, ..AskOptions::default() } })
+        let options = AskOptions { rho: Rho::Given(0.0), ..AskOptions::default() };
+        Some(MixtureView { model: &self.0, options })
     }
 }

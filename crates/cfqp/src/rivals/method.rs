@@ -8,7 +8,7 @@ use super::deep_scm::{DeepScm, DeepScmConfig};
 use super::diff_scm::{DiffScm, DiffScmConfig};
 use super::plain::{PlainRegression, ResidualShare};
 use super::synthetic_control::{SyntheticControl, SyntheticControlConfig};
-use crate::ask::AskOptions;
+use crate::ask::{AskOptions, Rho};
 use crate::config::{FitConfig, Start};
 use crate::data::Dataset;
 use crate::runtime::{Monitor, Resources};
@@ -173,7 +173,7 @@ impl Default for MethodConfig {
     fn default() -> Self {
         Self {
             fit: FitConfig::default(),
-            rho: AskOptions::default().rho,
+            rho: 1.0,
             sc: SyntheticControlConfig::default(),
             deep_scm: DeepScmConfig::default(),
             diff_scm: DiffScmConfig::default(),
@@ -213,7 +213,7 @@ impl MethodConfig {
     /// Validates the settings.
     pub fn validate(&self) -> Result<()> {
         self.fit.validate()?;
-        AskOptions { rho: self.rho, ..AskOptions::default() }.validate()?;
+        AskOptions { rho: Rho::Given(self.rho), ..AskOptions::default() }.validate()?;
         self.sc.validate()?;
         self.deep_scm.validate()?;
         self.diff_scm.validate()

@@ -32,11 +32,6 @@ impl Pool {
         Ok(Self { workers, shared: pool(threads.max(1))? })
     }
 
-    /// The number of threads.
-    pub(crate) fn threads(&self) -> usize {
-        self.workers.len()
-    }
-
     /// Runs all jobs and returns their results in the order of the jobs.
     ///
     /// # Panics

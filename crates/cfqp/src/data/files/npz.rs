@@ -113,6 +113,8 @@ pub enum NpzValues<'a> {
     I64(&'a [i64]),
     /// `|b1`
     Bool(&'a [bool]),
+    /// `<U` with the length of the longest text
+    Text(&'a [&'a str]),
 }
 
 impl<'a> NpzArray<'a> {
@@ -136,6 +138,7 @@ impl<'a> NpzArray<'a> {
             NpzValues::F32(values) => values.len(),
             NpzValues::I64(values) => values.len(),
             NpzValues::Bool(values) => values.len(),
+            NpzValues::Text(values) => values.len(),
         };
         if self.shape.iter().product::<usize>() == count {
             return Ok(());
@@ -156,17 +159,30 @@ impl<'a> NpzArray<'a> {
             })
         }
         let descr = match self.values {
-            NpzValues::F32(_) => "<f4",
-            NpzValues::I64(_) => "<i8",
-            NpzValues::Bool(_) => "|b1",
+            NpzValues::F32(_) => "<f4".to_owned(),
+            NpzValues::I64(_) => "<i8".to_owned(),
+            NpzValues::Bool(_) => "|b1".to_owned(),
+            NpzValues::Text(values) => format!("<U{}", longest(values)),
         };
-        npy::write_header(to, descr, &self.shape)?;
+        npy::write_header(to, &descr, &self.shape)?;
         match self.values {
             NpzValues::F32(values) => write_chunks(to, values, f32::to_le_bytes),
             NpzValues::I64(values) => write_chunks(to, values, i64::to_le_bytes),
             NpzValues::Bool(values) => write_chunks(to, values, |value| [u8::from(value)]),
+            NpzValues::Text(values) => {
+                let length = longest(values);
+                let padded = |text: &&str| -> Vec<u32> {
+                    text.chars().map(u32::from).chain(std::iter::repeat(0)).take(length).collect()
+                };
+                write_chunks(to, &values.iter().flat_map(padded).collect::<Vec<_>>(), u32::to_le_bytes)
+            }
         }
     }
+}
+
+/// The number of characters of the longest text; at least 1, as an element cannot be empty.
+fn longest(texts: &[&str]) -> usize {
+    texts.iter().map(|text| text.chars().count()).max().unwrap_or(0).max(1)
 }
 
 fn whole_shape(units: &Units) -> Vec<usize> {

@@ -40,8 +40,8 @@ impl World {
         let rows: Vec<usize> = (0..self.data.len()).collect();
         let batcher = Batcher { data: &self.data, scaler: &self.scaler, missing: false };
         let calibration = &self.calibration;
-        let question = BatchQuestion { batcher, rows: &rows, to, from, rho, calibration, min_posterior: 0.0 };
-        abduct(&self.mixture, &question, &self.device)
+        let question = BatchQuestion { batcher, rows: &rows, to, from, calibration, min_posterior: 0.0 };
+        abduct(&self.mixture, &question, rho, &self.device)
     }
 
     fn factual_treatments(&self) -> Vec<f32> {
@@ -105,9 +105,9 @@ fn improbable_classes_are_left_out_without_changing_the_others() {
     let rows: Vec<usize> = (0..9).collect();
     let batcher = Batcher { data: &world.data, scaler: &world.scaler, missing: false };
     let calibration = &world.calibration;
-    let (to, rho, min_posterior) = (&[0.5; 9][..], 1.0, 0.5);
-    let question = BatchQuestion { batcher, rows: &rows, to, from: None, rho, calibration, min_posterior };
-    let some = abduct(&world.mixture, &question, &world.device);
+    let (to, min_posterior) = (&[0.5; 9][..], 0.5);
+    let question = BatchQuestion { batcher, rows: &rows, to, from: None, calibration, min_posterior };
+    let some = abduct(&world.mixture, &question, 1.0, &world.device);
     for (i, k) in (0..9).flat_map(|i| [(i, 0), (i, 1)]) {
         let expected =
             if all.posterior[i * 2 + k] >= 0.5 { &all.classes[k].mean[i * 2..][..2] } else { &[0.0; 2] };

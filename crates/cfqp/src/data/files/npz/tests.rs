@@ -189,3 +189,12 @@ fn reference_files_are_read() {
         assert_eq!(held.map(|y| y.len()), name.ends_with("cf").then_some(units));
     }
 }
+
+#[test]
+fn texts_are_written_as_characters_of_four_bytes() {
+    let mut bytes = Vec::new();
+    NpzArray { shape: vec![2], values: NpzValues::Text(&["a", "\u{e9}t"]) }.write(&mut bytes).unwrap();
+    assert!(String::from_utf8_lossy(&bytes).contains("'descr': '<U2'"));
+    let expected: Vec<u8> = [97, 0, 0xe9, 116].into_iter().flat_map(u32::to_le_bytes).collect();
+    assert!(bytes.ends_with(&expected));
+}
