@@ -48,7 +48,7 @@ impl AskArgs {
     }
 }
 
-fn parse_rho(text: &str) -> Result<Rho, String> {
+pub(super) fn parse_rho(text: &str) -> Result<Rho, String> {
     match text {
         "auto" => Ok(Rho::Auto),
         _ => text.parse().map(Rho::Given).map_err(|_| "expected a number from 0 to 1, or auto".to_owned()),

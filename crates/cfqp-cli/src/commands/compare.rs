@@ -10,9 +10,10 @@ use cfqp::eval::{
     Comparison, ComparisonData, MethodRun, PairedUnits, Pairs, Summary, read_classes, read_truth, summarise,
 };
 use cfqp::rivals::{Method, MethodConfig, SyntheticControlConfig};
-use cfqp::{AskOptions, Base, Classes, Dataset, FitConfig, TableSpec};
+use cfqp::{Base, Classes, Dataset, FitConfig, Rho, TableSpec};
 
 use super::fit::{BASES, parse_classes};
+use super::ask::parse_rho;
 use crate::args::{OutputArgs, parse_choice, parse_count, parse_finite};
 use crate::columns::TableArgs;
 use crate::comparison_table::ComparisonTable;
@@ -86,9 +87,9 @@ pub(crate) struct CompareArgs {
     /// Learning rate of Adam for every method [default: depends on method and base model]
     #[arg(long, value_name = "R", allow_negative_numbers = true)]
     learning_rate: Option<f64>,
-    /// How much of a unit's noise cfqp and oracle assume to be the same under the new treatment, from 0 to 1
-    #[arg(long, value_name = "R", default_value_t = AskOptions::default().rho, value_parser = parse_finite, allow_negative_numbers = true)]
-    rho: f32,
+    /// How much of a unit's noise cfqp and oracle assume to be the same under the new treatment, from 0 to 1 [default: auto with --pairs, else 1]
+    #[arg(long, value_name = "R|auto", value_parser = parse_rho, allow_negative_numbers = true)]
+    rho: Option<Rho>,
     /// sc: the maximum distance between the treatment of a donor and the new treatment, in units of t
     #[arg(long, value_name = "W", default_value_t = 0.1, value_parser = parse_finite, allow_negative_numbers = true)]
     window: f32,
@@ -124,7 +125,7 @@ impl CompareArgs {
             (self.classes, self.base, self.epochs, self.learning_rate);
         let fit = FitConfig { classes, base, epochs, learning_rate, ..FitConfig::default() };
         let sc = SyntheticControlConfig { window: self.window };
-        let config = MethodConfig { fit, sc, rho: self.rho, ..MethodConfig::default() };
+        let config = MethodConfig { fit, sc, rho: self.rho.unwrap_or(if self.pairs.is_some() { Rho::Auto } else { Rho::Given(1.0) }), ..MethodConfig::default() };
         let seeds = (1..=self.seeds.unwrap_or(seeds) as u64).collect();
         Comparison { methods: unique, seeds, config }
     }

@@ -7,7 +7,7 @@ use clap::Args;
 use serde::Serialize;
 
 use cfqp::ask::{AverageEffect, Averages, EffectGroup, PlainComparison, UsedRho};
-use cfqp::{AskOptions, Model};
+use cfqp::Model;
 
 use super::answered::{AnswerCounts, write_answers_with};
 use super::ask::{AskArgs, BoundArgs, OutArgs, SourceArgs, check_treatment};

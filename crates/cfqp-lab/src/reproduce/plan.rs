@@ -125,7 +125,7 @@ impl Scale {
             _ => 0.1,
         };
         let sc = SyntheticControlConfig { window };
-        MethodConfig { fit, rho: scenario.rho(), sc, ..MethodConfig::default() }
+        MethodConfig { fit, rho: scenario.rho().into(), sc, ..MethodConfig::default() }
     }
 }
 

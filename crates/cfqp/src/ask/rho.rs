@@ -25,6 +25,16 @@ pub enum Rho {
     Given(f32),
 }
 
+impl Rho {
+    /// The number, or its mean where it is not given.
+    pub(crate) fn mean(self) -> f32 {
+        match self {
+            Self::Auto => 0.5,
+            Self::Given(rho) => rho,
+        }
+    }
+}
+
 impl From<f32> for Rho {
     fn from(rho: f32) -> Self {
         Self::Given(rho)

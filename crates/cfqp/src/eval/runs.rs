@@ -227,7 +227,7 @@ fn fit(
         return Err(classes_unknown());
     };
     let oracle = Oracle::fit(data.train, train, &config.fit, resources, monitor)?;
-    Ok(Box::new(oracle.for_units(test.clone(), config.rho)))
+    Ok(Box::new(oracle.for_units(test.clone(), config.rho.mean())))
 }
 
 /// The error of an oracle without true classes.

@@ -123,7 +123,7 @@ mod tests {
             assert!((quantile(&mixture, p, 1.6449) + 5.0).abs() < 1e-6, "{p}");
         }
         for p in [0.3, 0.5, 0.95, 0.999] {
-            let found = cdf(&mixture, quantile(&mixture, p, 1.6449));
+            let found = mixture_cdf(&mixture, quantile(&mixture, p, 1.6449));
             assert!((found - p).abs() < 1e-6, "{p}: {found}");
         }
     }
@@ -136,7 +136,7 @@ mod tests {
             let nodes: Vec<_> = UNIFORM_NODES.iter().map(|node| given(node.weight, node.at, u)).collect();
             let (low, high) = interval(&nodes);
             let uniform: Vec<_> = (0..1000).map(|i| given(0.001, (f64::from(i) + 0.5) / 1000.0, u)).collect();
-            let covered = cdf(&uniform, high) - cdf(&uniform, low);
+            let covered = mixture_cdf(&uniform, high) - mixture_cdf(&uniform, low);
             assert!((covered - 0.9).abs() < 0.005, "u = {u}: {covered}");
         }
     }
@@ -149,7 +149,7 @@ mod tests {
             p in 0.01_f64..0.99,
         ) {
             let mixture: Vec<_> = means.iter().zip(&deviations).map(|(m, s)| component(1.0 / 3.0, *m, *s)).collect();
-            prop_assert!((cdf(&mixture, quantile(&mixture, p, 2.6)) - p).abs() < 1e-6);
+            prop_assert!((mixture_cdf(&mixture, quantile(&mixture, p, 2.6)) - p).abs() < 1e-6);
         }
     }
 }

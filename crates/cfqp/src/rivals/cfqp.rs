@@ -14,7 +14,7 @@ use crate::runtime::{Monitor, Resources};
 #[derive(Clone, Debug)]
 pub(crate) struct Cfqp {
     fitted: Model,
-    rho: f32,
+    rho: Rho,
 }
 
 impl Cfqp {
@@ -22,7 +22,7 @@ impl Cfqp {
     pub(crate) fn fit(
         data: &Dataset,
         config: &FitConfig,
-        rho: f32,
+        rho: Rho,
         resources: &Resources,
         monitor: &dyn Monitor,
     ) -> Result<Self> {
@@ -32,7 +32,7 @@ impl Cfqp {
     }
 
     fn ask(&self) -> AskOptions {
-        AskOptions { rho: Rho::Given(self.rho), ..AskOptions::default() }
+        AskOptions { rho: self.rho, ..AskOptions::default() }
     }
 }
 

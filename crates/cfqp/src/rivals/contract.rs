@@ -18,7 +18,7 @@ fn config(seed: u64) -> MethodConfig {
     let fit =
         FitConfig { classes, base, epochs, members, mlp: mlp(), unet: unet(), seed, ..FitConfig::default() };
     MethodConfig {
-        rho: 1.0,
+        rho: 1.0.into(),
         fit,
         sc: SyntheticControlConfig { window: 0.3 },
         deep_scm: DeepScmConfig { couplings: 3, mlp: mlp(), unet: unet(), ..DeepScmConfig::default() },

@@ -145,10 +145,10 @@ pub(crate) enum UsedSettings {
     PublishedCfqp(Start, FitConfig),
     /// With rho.
     #[serde(rename = "Own")]
-    Cfqp(FitConfig, f32),
+    Cfqp(FitConfig, Rho),
     /// With rho.
     #[serde(rename = "Told")]
-    Oracle(FitConfig, f32),
+    Oracle(FitConfig, Rho),
     /// With the seed.
     Plain(ResidualShare, u64),
 }
@@ -160,7 +160,7 @@ pub struct MethodConfig {
     /// Settings of every method that fits a mixture: classes, base model, epochs. Its seed is that of all methods.
     pub fit: FitConfig,
     /// The assumed correlation of factual and counterfactual noise, used by [`Method::Cfqp`] and the oracle.
-    pub rho: f32,
+    pub rho: Rho,
     /// Settings of synthetic control.
     pub sc: SyntheticControlConfig,
     /// Settings of the normalising flow; `fit.epochs` and `fit.learning_rate`, where given, override its own.
@@ -173,7 +173,7 @@ impl Default for MethodConfig {
     fn default() -> Self {
         Self {
             fit: FitConfig::default(),
-            rho: 1.0,
+            rho: Rho::Given(1.0),
             sc: SyntheticControlConfig::default(),
             deep_scm: DeepScmConfig::default(),
             diff_scm: DiffScmConfig::default(),
@@ -213,7 +213,7 @@ impl MethodConfig {
     /// Validates the settings.
     pub fn validate(&self) -> Result<()> {
         self.fit.validate()?;
-        AskOptions { rho: Rho::Given(self.rho), ..AskOptions::default() }.validate()?;
+        AskOptions { rho: self.rho, ..AskOptions::default() }.validate()?;
         self.sc.validate()?;
         self.deep_scm.validate()?;
         self.diff_scm.validate()
