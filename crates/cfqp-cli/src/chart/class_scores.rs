@@ -75,7 +75,8 @@ mod tests {
             nll,
             full_nll: nll,
             penalty: 0.0,
-            mse: 1.0,
+            mse: Some(1.0),
+            gain_error: None,
             chosen,
         };
         let all = [
