@@ -48,7 +48,7 @@ struct Candidate {
 pub(super) fn fit_density(context: &Context<'_>) -> Result<Model> {
     let Candidate { scales, rows, selected, .. } = best_candidate(context)?;
     let problem = problem(context, &rows);
-    let halves = problem.members(selected.choice, context.config.members.unwrap_or(MEMBERS))?;
+    let halves = problem.members(&selected, context.config.members.unwrap_or(MEMBERS))?;
     let mut ensemble = Ensemble {
         members: halves.iter().map(|half| half.member.clone()).collect(),
         scales,
@@ -269,8 +269,10 @@ fn agreement(halves: &[Half], rows: &Rows) -> f64 {
         posteriors.chunks_exact(classes).map(largest).collect()
     };
     let Some((first, others)) = halves.split_first() else { return 1.0 };
+    let classes = first.member.form.classes;
+    let others: Vec<&Half> = others.iter().filter(|half| half.member.form.classes == classes).collect();
     let first = labels(first);
-    let agreements: Vec<f64> = others.iter().map(|half| adjusted_rand_index(&first, &labels(half))).collect();
+    let agreements: Vec<f64> = others.into_iter().map(|half| adjusted_rand_index(&first, &labels(half))).collect();
     if agreements.is_empty() { 1.0 } else { mean(&agreements) }
 }
 
@@ -296,15 +298,19 @@ impl HeldOut {
         for half in halves {
             let found = half.member.log_likelihoods(rows, &half.held_out);
             half.held_out.iter().zip(found).for_each(|(&subject, value)| likelihoods[subject].push(value));
+            let chosen = half.member.form.classes == ensemble.classes();
             let mut evaluator = half.member.evaluator();
             for &subject in &half.held_out {
-                for &row in &rows.subjects[subject] {
+                for &row in rows.subjects[subject].iter().filter(|_| chosen) {
                     evaluator.summarise(rows, row, &ensemble.scales, &mut summary[row]);
                 }
             }
         }
         let outcomes = context.batcher().outcomes(&(0..rows.len()).collect::<Vec<_>>());
-        let predicted = summary.iter().flat_map(|row| row.predicted.iter().map(|&p| (p / row.count) as f32));
+        let predicted = |row: &RowSummary| -> Vec<f32> {
+            row.predicted.iter().map(|&p| (p / row.count.max(1.0)) as f32).collect()
+        };
+        let predicted = summary.iter().flat_map(predicted);
         let labels: Vec<usize> = summary.iter().map(|row| largest(&row.posterior)).collect();
         let distances = summary.iter().zip(&labels).map(|(row, &k)| row.distances[k]).collect();
         let average = |values: &Vec<f64>| {
