@@ -193,7 +193,8 @@ mod tests {
             nll: 1.0,
             full_nll: 10.0 / classes as f64,
             penalty: 2.0,
-            mse: 1.0,
+            mse: Some(1.0),
+            gain_error: None,
             chosen,
         };
         let tried = vec![tried(1, false), tried(2, true), tried(3, false)];

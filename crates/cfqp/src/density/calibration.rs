@@ -190,7 +190,8 @@ impl SecondWorld<'_> {
                 let (world, to, outcome) = self.draw(&mut of_truth, subject, rho, &mut rng);
                 let question = Question { rows: &world, to: &to, from: None, rho };
                 let own: Vec<usize> = (0..world.len()).collect();
-                let Some(answer) = self.ensemble.answer(&mut others, &question, &own).into_iter().next() else {
+                let Some(answer) = self.ensemble.answer(&mut others, &question, &own).into_iter().next()
+                else {
                     continue;
                 };
                 for (distribution, truth) in answer.elements.into_iter().zip(outcome) {
@@ -275,4 +276,93 @@ fn draw_class(logits: &[f64], u: f64) -> usize {
         }
     }
     logits.len() - 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::density::OutcomeScale;
+    use crate::density::testing::{lines, problem, simple};
+
+    #[test]
+    fn an_empty_calibration_changes_nothing() {
+        let none = LevelCalibration::default();
+        assert_eq!(none.level(Correlation::Known(0.3), 0.9), 0.9);
+        assert!(!none.is_sound());
+    }
+
+    #[test]
+    fn levels_are_interpolated_between_levels_and_correlations() {
+        let table = |by: f64| LevelTable { spread: by, needed: LEVELS.map(|level| level * by).to_vec() };
+        let calibration =
+            LevelCalibration { known: vec![table(1.0), table(0.8), table(0.6)], unknown: table(0.5) };
+        assert!(calibration.is_sound());
+        let near = |rho: Correlation, level: f64, expected: f64| {
+            let found = calibration.level(rho, level);
+            assert!((found - expected).abs() < 1e-6, "{rho:?} {level}: {found}");
+        };
+        near(Correlation::Known(0.0), 0.9, 0.9);
+        near(Correlation::Known(0.5), 0.85, 0.68);
+        near(Correlation::Known(0.25), 0.9, 0.81);
+        near(Correlation::Known(1.0), 0.02, 0.012);
+        near(Correlation::Unknown, 0.5, 0.25);
+        // above the last level the share outside shrinks in proportion
+        near(Correlation::Known(0.0), 0.999, 0.999);
+        assert!((calibration.spread(Correlation::Known(0.75)) - 0.7).abs() < 1e-9);
+    }
+
+    #[test]
+    fn tables_are_monotone_and_hold_in_another_second_world() {
+        let data = lines(&[1.0, -1.0], 200, 1, 0.3);
+        let pool = Pool::new(2).unwrap();
+        let problem = problem(&data.rows, &pool);
+        let halves = problem.members(simple(2), 4).unwrap();
+        let mut ensemble = Ensemble {
+            members: halves.into_iter().map(|half| half.member).collect(),
+            scales: vec![OutcomeScale::Identity],
+            calibration: LevelCalibration::default(),
+            learned_rho: None,
+            share: problem.member_share(),
+        };
+        ensemble.calibration = LevelCalibration::fit(&ensemble, &data.rows, 1, 1, &pool);
+        let calibration = &ensemble.calibration;
+        assert!(calibration.is_sound());
+        for table in calibration.known.iter().chain([&calibration.unknown]) {
+            assert!(table.needed.is_sorted(), "{table:?}");
+            assert!(SPREADS.contains(&table.spread));
+        }
+        let levels: Vec<f64> =
+            (1..100).map(|i| calibration.level(Correlation::Unknown, f64::from(i) / 100.0)).collect();
+        assert!(levels.is_sorted());
+        let world = SecondWorld { ensemble: &ensemble, rows: &data.rows, d_t: 1, seed: 1, purpose: "test" };
+        for rho in [Correlation::Known(0.0), Correlation::Known(1.0), Correlation::Unknown] {
+            let coverage = world.coverage(rho, 0.9).unwrap();
+            // less than the nominal share of misses is allowed
+            assert!((0.87..0.97).contains(&coverage), "{rho:?}: {coverage}");
+        }
+    }
+
+    #[test]
+    fn one_member_has_no_second_world() {
+        let data = lines(&[1.0], 40, 1, 0.3);
+        let pool = Pool::new(1).unwrap();
+        let half = problem(&data.rows, &pool).members(simple(1), 1).unwrap().remove(0);
+        let ensemble = Ensemble {
+            members: vec![half.member],
+            scales: vec![OutcomeScale::Identity],
+            calibration: LevelCalibration::default(),
+            learned_rho: None,
+            share: 0.75,
+        };
+        let world = SecondWorld { ensemble: &ensemble, rows: &data.rows, d_t: 1, seed: 1, purpose: "test" };
+        assert_eq!(world.coverage(Correlation::Known(1.0), 0.9), None);
+        assert!(LevelCalibration::fit(&ensemble, &data.rows, 1, 1, &pool).is_sound());
+    }
+
+    #[test]
+    fn classes_are_drawn_by_their_weights() {
+        let logits = [0.0, 3.0_f64.ln()];
+        assert_eq!([0.0, 0.24, 0.26, 0.999].map(|u| draw_class(&logits, u)), [0, 0, 1, 1]);
+        assert_eq!(draw_class(&logits, 1.0), 1);
+    }
 }

@@ -147,9 +147,7 @@ impl Noise {
     pub(crate) fn to_normal(&self, z: f64) -> f64 {
         match *self {
             Self::Gaussian => z,
-            Self::StudentT { nu, .. } => {
-                wallace(nu) * (nu * (z * z / nu).ln_1p()).sqrt() * z.signum()
-            }
+            Self::StudentT { nu, .. } => wallace(nu) * (nu * (z * z / nu).ln_1p()).sqrt() * z.signum(),
             Self::Skewed { skewness, tail } => sinh_cosh(tail * z.asinh() - skewness).0,
         }
     }

@@ -12,6 +12,8 @@ mod network;
 mod rows;
 mod scale;
 mod selection;
+#[cfg(test)]
+mod testing;
 mod training;
 
 pub(crate) use calibration::{LevelCalibration, SecondWorld};
