@@ -3,10 +3,8 @@
 //! Every member has its own posterior over classes. Under a class, the residual keeps its rank: with correlation rho its
 //! normal score g becomes N(rho g, 1 - rho^2) under the other treatment. Where rho is unknown, it is uniform on [0, 1].
 
-use serde::{Deserialize, Serialize};
-
-use super::calibration::LevelCalibration;
 use super::law::ResidualComponent;
+use super::levels::{Correlation, LevelCalibration};
 use super::member::{Evaluator, Member};
 use super::rows::Rows;
 use super::scale::OutcomeScale;
@@ -18,26 +16,9 @@ const MIN_POSTERIOR: f64 = 1e-3;
 const MIN_DEVIATION: f64 = 1e-4;
 /// A correlation from which on noise is the same.
 const SAME_NOISE: f64 = 0.9999;
-/// The correlation of the noise under both treatments.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Correlation {
-    Known(f64),
-    /// Uniform on [0, 1].
-    Unknown,
-}
 
-impl Correlation {
-    /// Weights and values.
-    fn nodes(self) -> Vec<(f64, f64)> {
-        match self {
-            Self::Known(rho) => vec![(1.0, rho)],
-            Self::Unknown => UNIFORM_NODES.iter().map(|node| (node.weight, node.at)).collect(),
-        }
-    }
-}
-
-/// Several members, each fitted to half of the subjects; class k of one is class k of all.
+/// Several members, each fitted to half of the subjects. Class k is the same class in all members that have the number of
+/// classes of the first. Members with another number of classes stand for numbers that held-out units do not rule out.
 #[derive(Clone, Debug)]
 pub(crate) struct Ensemble {
     pub members: Vec<Member>,
@@ -125,8 +106,17 @@ fn transfer_nodes(rho: Correlation, ratio: f64) -> Vec<(f64, f64)> {
 }
 
 impl Ensemble {
+    /// The number of classes that was chosen.
     pub(crate) fn classes(&self) -> usize {
         self.members[0].form.classes
+    }
+
+    /// The numbers of classes of all members.
+    fn class_counts(&self) -> Vec<usize> {
+        let mut counts: Vec<usize> = self.members.iter().map(|member| member.form.classes).collect();
+        counts.sort_unstable();
+        counts.dedup();
+        counts
     }
 
     /// The variance of the error of the ensemble over that between members: members fitted to a share f of the subjects
@@ -151,11 +141,7 @@ impl Ensemble {
     ) -> Vec<RowAnswer> {
         let views: Vec<Vec<ClassView>> =
             evaluators.iter_mut().map(|member| views(member, question.rows, of_subject)).collect();
-        let classes = self.classes();
-        let share = 1.0 / views.len() as f64;
-        let posterior: Vec<f64> = (0..classes)
-            .map(|k| share * views.iter().map(|member| member[k].posterior).sum::<f64>())
-            .collect();
+        let posterior = self.posterior(&views);
         let answer = |i: usize| {
             let predictions: Vec<Prediction> = evaluators
                 .iter_mut()
@@ -165,6 +151,16 @@ impl Ensemble {
             RowAnswer { posterior: posterior.clone(), elements: (0..question.rows.d).map(element).collect() }
         };
         (0..of_subject.len()).map(answer).collect()
+    }
+
+    /// P(class), the mean over the members with the chosen number of classes.
+    fn posterior(&self, views: &[Vec<ClassView>]) -> Vec<f64> {
+        let chosen: Vec<_> = views.iter().filter(|views| views.len() == self.classes()).collect();
+        let mean = |k: usize| {
+            let sum: f64 = chosen.iter().map(|member| member[k].posterior).sum();
+            sum / chosen.len().max(1) as f64
+        };
+        (0..self.classes()).map(mean).collect()
     }
 
     /// The distribution of element `j` of the `i`-th row of a subject.
@@ -180,12 +176,14 @@ impl Ensemble {
         let (d, share) = (question.rows.d, 1.0 / views.len() as f64);
         let mut distribution = Distribution::default();
         let mut residuals: Vec<ResidualComponent> = Vec::new();
-        for k in 0..self.classes() {
+        let all = self.class_counts().into_iter().flat_map(|classes| (0..classes).map(move |k| (classes, k)));
+        for (classes, k) in all {
             let first = distribution.components.len();
             let mut centres = Centres::default();
             // the member's centre, of every component
             let mut of_component = Vec::new();
-            for ((member, views), prediction) in evaluators.iter().zip(views).zip(predictions) {
+            let members = evaluators.iter().zip(views).zip(predictions);
+            for ((member, views), prediction) in members.filter(|((_, views), _)| views.len() == classes) {
                 let view = &views[k];
                 if view.posterior < MIN_POSTERIOR {
                     continue;
@@ -234,16 +232,15 @@ impl Ensemble {
     ) -> Vec<Vec<f64>> {
         let views: Vec<Vec<ClassView>> =
             evaluators.iter_mut().map(|member| views(member, question.rows, of_subject)).collect();
-        let share = 1.0 / views.len() as f64;
-        let posterior: Vec<f64> = (0..self.classes())
-            .map(|k| share * views.iter().map(|member| member[k].posterior).sum::<f64>())
-            .collect();
-        let d = question.rows.d;
+        let posterior = self.posterior(&views);
+        let chosen = views.iter().filter(|views| views.len() == self.classes()).count();
+        let (d, share) = (question.rows.d, 1.0 / chosen.max(1) as f64);
         let mut residuals = Vec::new();
         let mut answer = |i: usize, row: usize| {
             let k = choose(row, &posterior);
             let mut sums = vec![0.0; d];
-            for (member, views) in evaluators.iter_mut().zip(&views) {
+            let members = evaluators.iter_mut().zip(&views);
+            for (member, views) in members.filter(|(_, views)| views.len() == posterior.len()) {
                 let prediction = Prediction::new(member, question, row);
                 for (j, sum) in sums.iter_mut().enumerate() {
                     let scores: Vec<f64> = views[k].scores.iter().skip(j).step_by(d).copied().collect();
@@ -391,14 +388,14 @@ impl Prediction {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::density::testing::{Lines, lines, problem, simple};
+    use crate::density::testing::{Lines, lines, problem, selected};
     use crate::runtime::Pool;
 
     /// Two members fitted to two crossing lines.
     fn ensemble(data: &Lines) -> Ensemble {
         let pool = Pool::new(1).unwrap();
         let problem = problem(&data.rows, &pool);
-        let halves = problem.members(simple(2), 2).unwrap();
+        let halves = problem.members(&selected(2), 2).unwrap();
         Ensemble {
             members: halves.into_iter().map(|half| half.member).collect(),
             scales: vec![OutcomeScale::Identity],

@@ -3,6 +3,9 @@
 //! Subjects are held out in turn (five folds). Every candidate starts from the same additive mixtures, refined without the
 //! held-out fold. The number of classes is the smallest that no larger one beats by more than 1.5 standard errors.
 
+use std::collections::BTreeMap;
+
+use rand::RngExt as _;
 use rand::seq::SliceRandom as _;
 
 use super::additive::{Additive, Cosines, Solution};
@@ -29,6 +32,13 @@ const CLASS_ERRORS: f64 = 1.5;
 const FORM_ERRORS: f64 = 1.0;
 /// The ladder ends after this many numbers of classes without a gain.
 const LADDER_PATIENCE: usize = 2;
+
+/// Draws of the bootstrap.
+const BOOTSTRAPS: usize = 200;
+/// Numbers of classes with at least this probability have members of their own ...
+const MIN_OTHER_PROBABILITY: f64 = 0.1;
+/// ... at most so many.
+const MAX_OTHERS: usize = 2;
 
 /// What is fitted: the data, and what does not change between candidates.
 pub(crate) struct Problem<'a> {
@@ -64,6 +74,8 @@ pub(crate) struct Selected {
     pub choice: Choice,
     /// The scores of all numbers of classes, in their order.
     pub ladder: Vec<Score>,
+    /// Other numbers of classes that held-out units do not rule out, with their probabilities.
+    pub others: Vec<(usize, f64)>,
 }
 
 impl Selected {
@@ -211,7 +223,10 @@ impl Problem<'_> {
         let chosen = smallest_not_beaten(&scores);
         let (score, starts) = &ladder[chosen];
         let choice = self.simplify(score, &subjects, starts)?;
-        Ok(Selected { choice, ladder: ladder.into_iter().map(|(score, _)| score).collect() })
+        let ladder: Vec<Score> = ladder.into_iter().map(|(score, _)| score).collect();
+        let mut rng = stream(self.seed, &["density", "others"]);
+        let others = other_classes(&ladder, choice.classes, &mut rng);
+        Ok(Selected { choice, ladder, others })
     }
 
     /// The simplest class weights, scale and law that no richer one beats by more than a standard error.
@@ -287,6 +302,29 @@ fn split_fold(subjects: &[usize], fold: usize) -> (Vec<usize>, Vec<usize>) {
     (held_out, others)
 }
 
+/// The probabilities of the numbers of classes other than the chosen one: softmax of the held-out log-likelihood, averaged
+/// over the Bayesian bootstrap of the subjects (pseudo-BMA+: Yao, Vehtari, Simpson and Gelman, 2018).
+fn other_classes(ladder: &[Score], chosen: usize, rng: &mut crate::Rng) -> Vec<(usize, f64)> {
+    let mut probabilities = vec![0.0; ladder.len()];
+    for _ in 0..BOOTSTRAPS {
+        let n = ladder.first().map_or(0, |score| score.likelihoods.len());
+        let weights: Vec<f64> = (0..n).map(|_| -f64::ln(1.0 - rng.random::<f64>())).collect();
+        let scale = n as f64 / weights.iter().sum::<f64>();
+        let logs: Vec<f64> =
+            ladder.iter().map(|score| scale * crate::math::dot(&weights, &score.likelihoods)).collect();
+        let total = crate::math::log_sum_exp_of(&logs);
+        for (p, log) in probabilities.iter_mut().zip(&logs) {
+            *p += (log - total).exp() / BOOTSTRAPS as f64;
+        }
+    }
+    let others = ladder.iter().zip(probabilities).map(|(score, p)| (score.choice.classes, p));
+    let mut others: Vec<(usize, f64)> =
+        others.filter(|&(classes, p)| classes != chosen && p >= MIN_OTHER_PROBABILITY).collect();
+    others.sort_by(|a, b| b.1.total_cmp(&a.1));
+    others.truncate(MAX_OTHERS);
+    others
+}
+
 /// The first score that no later one beats by more than [`CLASS_ERRORS`] standard errors.
 fn smallest_not_beaten(scores: &[&Score]) -> usize {
     let beaten = |i: usize| {
@@ -313,29 +351,46 @@ const FEW_SUBJECTS_SHARE: f64 = 0.75;
 const MEMBER_RUNS_PER_CLASS: usize = 8;
 
 impl Problem<'_> {
-    /// Trains `count` members on halves of the subjects, each from scratch; classes are in the same order in all.
-    pub(crate) fn members(&self, choice: Choice, count: usize) -> Result<Vec<Half>> {
+    /// Trains `count` members on halves of the subjects, each from scratch. At least half of them have the chosen number of
+    /// classes, in the same order; the others stand for other numbers.
+    pub(crate) fn members(&self, selected: &Selected, count: usize) -> Result<Vec<Half>> {
         self.monitor.stage(Stage::Ensemble, count);
-        let form = self.form(choice);
         let subjects = self.sample(usize::MAX, "members");
-        let starts = match choice.classes {
-            1 => Vec::new(),
-            classes => self.starts(&subjects, classes),
-        };
-        let halves: Vec<(Vec<usize>, Vec<usize>)> =
+        let choices = self.member_choices(selected, count);
+        let mut starts: BTreeMap<usize, Vec<Solution>> = BTreeMap::new();
+        for choice in &choices {
+            if choice.classes > 1 && !starts.contains_key(&choice.classes) {
+                starts.insert(choice.classes, self.starts(&subjects, choice.classes));
+            }
+        }
+        let parts: Vec<(Vec<usize>, Vec<usize>)> =
             (0..count).flat_map(|split| self.parts(split)).take(count).collect();
-        let jobs: Vec<usize> = (0..halves.len()).collect();
+        let jobs: Vec<usize> = (0..count).collect();
         let mut members = self.pool.try_map(jobs, |i| {
-            let (train_on, held_out) = &halves[i];
+            let ((train_on, held_out), choice) = (&parts[i], choices[i]);
             let mut rng = stream(self.seed, &["density", "member", &i.to_string()]);
-            let start = self.member_start(choice.classes, train_on, &starts, &subjects, &mut rng);
+            let found = starts.get(&choice.classes).map_or(&[][..], Vec::as_slice);
+            let start = self.member_start(choice.classes, train_on, found, &subjects, &mut rng);
             let task = Task { rows: self.rows, train: train_on, held_out, start: &start };
-            let trained = train(&form, &task, &Schedule::new(train_on.len()), &mut rng, self.monitor)?;
+            let schedule = Schedule::new(train_on.len());
+            let trained = train(&self.form(choice), &task, &schedule, &mut rng, self.monitor)?;
             self.monitor.epoch(0.0);
             Ok(Half { member: trained.member, held_out: held_out.clone(), steps: trained.steps })
         })?;
         self.align(&mut members);
         Ok(members)
+    }
+
+    /// The form of every member: the chosen one first, then others in proportion to their probability.
+    fn member_choices(&self, selected: &Selected, count: usize) -> Vec<Choice> {
+        let mut choices = Vec::new();
+        for &(classes, probability) in &selected.others {
+            let own = (count as f64 * probability).round() as usize;
+            let left = (count / 2).saturating_sub(choices.len());
+            choices.extend(std::iter::repeat_n(Choice { classes, ..selected.choice }, own.min(left)));
+        }
+        let chosen = std::iter::repeat_n(selected.choice, count - choices.len());
+        chosen.chain(choices).collect()
     }
 
     /// The share of the subjects that each member is fitted to: half, or more where there are few.
@@ -387,16 +442,22 @@ impl Problem<'_> {
         self.refined_start(&best, few, train_on, classes)
     }
 
-    /// Orders the classes of every member like those of the first.
+    /// Orders the classes of every member like those of the first with the same number of classes.
     fn align(&self, members: &mut [Half]) {
         let subjects = self.sample(MAX_START_SUBJECTS, "align");
-        let Some(first) = members.first() else { return };
-        let classes = first.member.form.classes;
-        let reference = first.member.posteriors(self.rows, &subjects);
-        for half in &mut members[1..] {
+        let mut references: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+        for half in members {
+            let classes = half.member.form.classes;
             let posteriors = half.member.posteriors(self.rows, &subjects);
-            let table = super::additive::overlap_table(&reference, &posteriors, classes);
-            half.member.reorder(&crate::math::best_assignment(&table, classes));
+            match references.get(&classes) {
+                None => {
+                    references.insert(classes, posteriors);
+                }
+                Some(reference) => {
+                    let table = super::additive::overlap_table(reference, &posteriors, classes);
+                    half.member.reorder(&crate::math::best_assignment(&table, classes));
+                }
+            }
         }
     }
 }
@@ -404,14 +465,14 @@ impl Problem<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::density::testing::{lines, problem, simple};
+    use crate::density::testing::{lines, problem, selected, simple};
 
     #[test]
     fn one_class_is_found_where_there_is_one() {
         let data = lines(&[1.0], 150, 1, 0.4);
         let pool = Pool::new(2).unwrap();
         let selected = problem(&data.rows, &pool).select(None, 2).unwrap();
-        assert_eq!(selected.choice, simple(1), "and the simplest form");
+        assert_eq!(selected.choice.classes, 1);
         assert_eq!(selected.ladder.len(), 2);
         assert!(selected.gain_error(&selected.ladder[1]).is_some_and(|error| error > 0.0));
         assert_eq!(selected.gain_error(&selected.ladder[0]), None);
@@ -434,7 +495,7 @@ mod tests {
             let subjects = problem.sample(60, "selection");
             let starts = problem.starts(&subjects, 2);
             let score = problem.score(problem.plain(2), &subjects, &starts).unwrap();
-            let members = problem.members(simple(2), 2).unwrap();
+            let members = problem.members(&selected(2), 2).unwrap();
             (score.likelihoods, members.into_iter().map(|half| half.member.parameters).collect::<Vec<_>>())
         };
         assert!(run(1) == run(2));

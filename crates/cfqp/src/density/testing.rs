@@ -4,7 +4,7 @@ use rand::RngExt as _;
 use rand_distr::StandardNormal;
 
 use super::rows::Rows;
-use super::selection::{Choice, Problem};
+use super::selection::{Choice, Problem, Selected};
 use super::{ClassWeights, NoiseLaw};
 use crate::runtime::Pool;
 use crate::stream;
@@ -42,4 +42,9 @@ pub(super) fn problem<'a>(rows: &'a Rows, pool: &'a Pool) -> Problem<'a> {
 /// Gaussian noise of constant scale, constant class weights.
 pub(super) fn simple(classes: usize) -> Choice {
     Choice { classes, weights: ClassWeights::Constant, law: NoiseLaw::Gaussian, varying_scale: false }
+}
+
+/// [`simple`] without alternatives.
+pub(super) fn selected(classes: usize) -> Selected {
+    Selected { choice: simple(classes), ladder: Vec::new(), others: Vec::new() }
 }

@@ -119,15 +119,15 @@ impl Header {
         arrays: &mut impl Iterator<Item = &'a NamedArray>,
     ) -> Result<Predictor> {
         let mut members = Vec::new();
-        for i in 0..density.members {
+        for (i, form) in density.forms.iter().enumerate() {
             let array = arrays.next().filter(|array| array.name == density_name(i));
             let sound = array.filter(|array| {
-                array.values.len() == density.form.len() && array.values.iter().all(|v| v.is_finite())
+                array.values.len() == form.len() && array.values.iter().all(|v| v.is_finite())
             });
             let hint = "the file is damaged: fit the model again";
             let problem = || Error::data(density_name(i), "the parameters are missing or damaged", hint);
             let array = sound.ok_or_else(problem)?;
-            members.push(Member { form: density.form.clone(), parameters: array.values.clone() });
+            members.push(Member { form: form.clone(), parameters: array.values.clone() });
         }
         Ok(Predictor::Density(Ensemble {
             members,

@@ -44,9 +44,8 @@ pub(crate) struct Header {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DensityHeader {
-    /// The number of members.
-    pub members: usize,
-    pub form: Form,
+    /// The form of every member.
+    pub forms: Vec<Form>,
     pub scales: Vec<OutcomeScale>,
     pub calibration: LevelCalibration,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -58,8 +57,7 @@ pub(crate) struct DensityHeader {
 impl DensityHeader {
     pub(crate) fn new(ensemble: &Ensemble) -> Self {
         Self {
-            members: ensemble.members.len(),
-            form: ensemble.members[0].form.clone(),
+            forms: ensemble.members.iter().map(|member| member.form.clone()).collect(),
             scales: ensemble.scales.clone(),
             calibration: ensemble.calibration.clone(),
             learned_rho: ensemble.learned_rho,
@@ -69,17 +67,18 @@ impl DensityHeader {
 
     /// Whether it has the sizes of the header.
     fn is_sound(&self, header: &Header) -> bool {
-        let x = header.scaler.x.elements() * (1 + usize::from(header.shapes.missing));
-        let sizes = self.form.classes == header.classes
-            && self.form.outcomes == header.scaler.y.elements()
-            && self.form.x_cosines.len() == x
-            && self.form.t_cosines.len() == header.shapes.t;
-        let bounded = self.form.is_bounded() && self.scales.len() == self.form.outcomes;
+        let (x, d) = (header.scaler.x.elements(), header.scaler.y.elements());
+        let x = x * (1 + usize::from(header.shapes.missing));
+        let form = |form: &Form| {
+            let inputs = form.x_cosines.len() == x && form.t_cosines.len() == header.shapes.t;
+            inputs && form.outcomes == d && form.is_bounded()
+        };
+        let chosen = self.forms.first().is_some_and(|first| first.classes == header.classes);
         let rho = self.learned_rho.is_none_or(|rho| (0.0..=1.0).contains(&rho));
-        self.members > 0
+        chosen
+            && self.forms.iter().all(form)
+            && self.scales.len() == d
             && (0.0..1.0).contains(&self.share)
-            && sizes
-            && bounded
             && rho
             && self.scales.iter().all(|scale| scale.is_sound())
             && self.calibration.is_sound()
