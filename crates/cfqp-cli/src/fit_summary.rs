@@ -36,8 +36,10 @@ pub(crate) fn summarise_fit(fitted: &Model) -> String {
         let _ = writeln!(text, "units: {train}, each held out in turn");
         text += &density_text(fitted);
     } else {
-        let _ =
-            writeln!(text, "units: {train} for training, {valid} for selection, {calibration} for calibration");
+        let _ = writeln!(
+            text,
+            "units: {train} for training, {valid} for selection, {calibration} for calibration"
+        );
     }
     let _ = writeln!(
         text,
@@ -75,7 +77,8 @@ fn density_text(fitted: &Model) -> String {
 }
 
 /// The rule by which the number of classes was chosen.
-const RULE: &str = "chosen: the smallest number of classes that no larger one beats by more than 1.5 standard errors\n";
+const RULE: &str =
+    "chosen: the smallest number of classes that no larger one beats by more than 1.5 standard errors\n";
 
 /// The scores of base models and numbers of classes on held-out units.
 pub(crate) fn candidates_table(tried: &[ClassScore]) -> String {
@@ -89,7 +92,15 @@ pub(crate) fn candidates_table(tried: &[ClassScore]) -> String {
         let [nll, full_nll, score] =
             [tried.nll, tried.full_nll, tried.score()].map(|value| format!("{value:.2}"));
         let (base, classes) = (tried.base.to_string(), tried.classes.to_string());
-        vec![base, classes, nll, full_nll, score, tried.mse.map_or(String::new(), format_short), mark.to_owned()]
+        vec![
+            base,
+            classes,
+            nll,
+            full_nll,
+            score,
+            tried.mse.map_or(String::new(), format_short),
+            mark.to_owned(),
+        ]
     }));
     align_rows(&rows)
 }

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use cfqp::Answers;
 use cfqp::ask::{Diagnosis, FileQuestion, Flag, UsedRho};
 use cfqp::data::table::{DroppedUnits, ReadSummary, UnitBatch};
-use cfqp::Answers;
 
 use crate::args::OutputArgs;
 use crate::error::Result;

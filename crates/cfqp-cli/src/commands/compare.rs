@@ -12,8 +12,8 @@ use cfqp::eval::{
 use cfqp::rivals::{Method, MethodConfig, SyntheticControlConfig};
 use cfqp::{Base, Classes, Dataset, FitConfig, Rho, TableSpec};
 
-use super::fit::{BASES, parse_classes};
 use super::ask::parse_rho;
+use super::fit::{BASES, parse_classes};
 use crate::args::{OutputArgs, parse_choice, parse_count, parse_finite};
 use crate::columns::TableArgs;
 use crate::comparison_table::ComparisonTable;
@@ -125,7 +125,12 @@ impl CompareArgs {
             (self.classes, self.base, self.epochs, self.learning_rate);
         let fit = FitConfig { classes, base, epochs, learning_rate, ..FitConfig::default() };
         let sc = SyntheticControlConfig { window: self.window };
-        let config = MethodConfig { fit, sc, rho: self.rho.unwrap_or(if self.pairs.is_some() { Rho::Auto } else { Rho::Given(1.0) }), ..MethodConfig::default() };
+        let config = MethodConfig {
+            fit,
+            sc,
+            rho: self.rho.unwrap_or(if self.pairs.is_some() { Rho::Auto } else { Rho::Given(1.0) }),
+            ..MethodConfig::default()
+        };
         let seeds = (1..=self.seeds.unwrap_or(seeds) as u64).collect();
         Comparison { methods: unique, seeds, config }
     }
@@ -236,7 +241,16 @@ fn run_pairs(args: &CompareArgs, path: &Path, output: &OutputArgs) -> Result<Out
     let head = pairs_heading(&counts, pairs.seen(&loaded.data), comparison.seeds.len());
     let (version, pairs) = (env!("CARGO_PKG_VERSION"), Some(counts));
     let (file, comparison) = (&*input.data, &comparison);
-    let report = Report { version, file, eval: None, limit_raw: None, pairs, comparison, summaries: &summaries, runs: &runs };
+    let report = Report {
+        version,
+        file,
+        eval: None,
+        limit_raw: None,
+        pairs,
+        comparison,
+        summaries: &summaries,
+        runs: &runs,
+    };
     finish(args, &report, &cells, head)
 }
 

@@ -6,8 +6,8 @@ use std::time::Instant;
 use clap::Args;
 use serde::Serialize;
 
-use cfqp::ask::{AverageEffect, Averages, EffectGroup, PlainComparison, UsedRho};
 use cfqp::Model;
+use cfqp::ask::{AverageEffect, Averages, EffectGroup, PlainComparison, UsedRho};
 
 use super::answered::{AnswerCounts, write_answers_with};
 use super::ask::{AskArgs, BoundArgs, OutArgs, SourceArgs, check_treatment};

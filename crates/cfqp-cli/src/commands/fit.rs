@@ -36,6 +36,12 @@ Examples:
   cfqp fit data.npz --recipe paper --base unet --classes 3 --out paper.cfqp
   cfqp fit data.npz --out model.cfqp --resume     continues an interrupted fit
 
+An outcome of at most 8 elements is fitted by mixture density networks, unless --base is unet or transformer. --init, \
+--sharing, --epochs and --learning-rate then have no effect; nor has --resume: the fit runs again. Every unit is held out in \
+turn; units of --valid are added to those of FILE.
+--classes auto takes, for outcomes of at most 8 elements, the smallest number of classes that no larger one beats by \
+more than 1.5 standard errors of the held-out log-likelihood, without a penalty; for larger outcomes, the smallest \
+number that no larger one beats by more than two standard errors and a penalty per class (cfqp select --help).
 A table has one row per unit or, with --time, one row per sample. `cfqp check` shows what is read. The model \
 stores the columns: later commands need no flags for them.
 An .npz file has x [n, ...], t [n] or [n, d], y [n, ...] and, if values are missing, x_mask and y_mask (true \
@@ -52,12 +58,13 @@ pub(crate) struct FitArgs {
     /// The model file to write
     #[arg(long, value_name = "MODEL.cfqp")]
     out: Option<PathBuf>,
-    /// Data for selection and calibration [default: a part of FILE]
+    /// Data for selection and calibration [default: a part of FILE, or every unit in turn]
     #[arg(long, value_name = "FILE")]
     valid: Option<PathBuf>,
     #[command(flatten)]
     settings: FitSettingArgs,
-    /// Number of hidden classes; auto: as many as held-out units support [default: auto]
+    /// Number of hidden classes; auto: the smallest number that no larger one beats on held-out units, by the rule below
+    /// [default: auto]
     #[arg(long, value_name = "K|auto", value_parser = parse_classes)]
     classes: Option<Classes>,
     /// The maximum number of classes that auto tries [default: 9]
@@ -66,10 +73,10 @@ pub(crate) struct FitArgs {
     /// default: several starts, an ensemble, calibrated intervals; paper: the published algorithm
     #[arg(long, value_parser = parse_choice::<Recipe>(&["default", "paper"]))]
     recipe: Option<Recipe>,
-    /// Number of ensemble members [default: depends on the base model]
+    /// Number of ensemble members [default: 8 for outcomes of at most 8 elements, else depends on the base model]
     #[arg(long, value_name = "N", value_parser = parse_count(MAX_MEMBERS))]
     members: Option<usize>,
-    /// Continue an interrupted fit to the same --out
+    /// Continue an interrupted fit to the same --out from its checkpoint, if it has one
     #[arg(long)]
     resume: bool,
     /// Replace an existing model file or the checkpoint of an interrupted fit
@@ -251,7 +258,9 @@ fn explain(error: cfqp::Error, checkpoint: &Path, resumed: bool) -> Failure {
             "finished work is in {}: run the same command with --resume to continue",
             checkpoint.display()
         )),
-        cfqp::Error::Interrupted => Failure::interrupted("no work was finished yet: run the command again"),
+        cfqp::Error::Interrupted => {
+            Failure::interrupted("there is no checkpoint to continue from: run the command again")
+        }
         // for example a full disk: the finished work can still be used
         error @ cfqp::Error::Io { .. } => error.into(),
         error => {

@@ -30,10 +30,15 @@ Examples:
   cfqp select study.toml --classes 1..6 --plot classes.svg
   cfqp select data.npz --classes 1..4 --base linear --json
 
-The column 'full covariance' is the mean negative log-likelihood of a held-out unit under a distribution \
-with a full covariance matrix. It keeps falling a little with every class, so every class after the first has \
-a penalty: 0.06 nats per outcome element (at most 64 elements), or 0.4 of the largest gain of a single class, \
-whichever is larger. The score is the sum of both; the chosen number of classes has the lowest score.";
+For outcomes of at most 8 elements every unit is held out in turn (units of --valid are added to those of FILE), and the \
+chosen number of classes is the smallest that no larger one beats by more than 1.5 standard errors of the held-out \
+log-likelihood. There is no penalty. The column 'minus chosen' is the difference from the chosen number, with its standard \
+error; the search ends after two numbers without a gain.
+For larger outcomes, the column 'full covariance' is the mean negative log-likelihood of a held-out unit under a \
+distribution with a full covariance matrix. It keeps falling a little with every class, so every class after the \
+first has a penalty: 0.06 nats per outcome element (at most 64 elements), or 0.4 of the largest gain of a single \
+class, whichever is larger. The score is the sum of both. The chosen number is the smallest that no larger one beats \
+by more than two standard errors and the penalty of its additional classes.";
 
 /// Compare numbers of hidden classes on held-out units
 #[derive(Debug, Args)]
@@ -44,7 +49,7 @@ pub(crate) struct SelectArgs {
     /// The numbers of classes to compare, starting at 1
     #[arg(long, value_name = "1..K", default_value = "1..6", value_parser = parse_range)]
     classes: usize,
-    /// Data for selection [default: a part of FILE]
+    /// Data for selection [default: a part of FILE, or every unit in turn]
     #[arg(long, value_name = "FILE")]
     valid: Option<PathBuf>,
     /// Write a plot of the scores to this file

@@ -150,8 +150,14 @@ impl Page<'_> {
             vec![tried.base.to_string(), tried.classes.to_string(), likelihood, score, mark.to_owned()]
         };
         let rows: Vec<Vec<String>> = tried.iter().map(row).collect();
-        let caption = "The score of each number of classes: the mean negative log-likelihood of held-out units (full \
-                       covariance) and a penalty per class. Lower is better; the ring marks the choice.";
+        let caption = if tried.iter().all(|tried| tried.penalty == 0.0) {
+            "The score of each number of classes: the mean negative log-likelihood of units held out in turn. Lower is \
+             better; the ring marks the choice, the smallest number that no larger one beats by more than 1.5 \
+             standard errors."
+        } else {
+            "The score of each number of classes: the mean negative log-likelihood of held-out units (full covariance) \
+             and a penalty per class. Lower is better; the ring marks the choice."
+        };
         let drawing = chart_class_scores(tried).into_svg("Score of each number of classes on held-out units");
         let head = ["base model", "classes", "-log-likelihood", "score", ""];
         html! {

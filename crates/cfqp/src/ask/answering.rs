@@ -6,8 +6,8 @@ use super::rho::{RhoNode, UsedRho};
 use crate::Result;
 use crate::data::{Dataset, Units};
 use crate::math::{GaussianComponent, central_interval, normal_half_width};
-use crate::model::{Calibration, ClassNetworks, Mixture, Model, Predictor};
 use crate::model::abduction::{Abducted, BatchQuestion, MIN_POSTERIOR, abduct_each, most_probable};
+use crate::model::{Calibration, ClassNetworks, Mixture, Model, Predictor};
 use crate::models::Batcher;
 
 /// The probability of the most probable class below which the class is ambiguous.

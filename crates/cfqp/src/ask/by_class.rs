@@ -1,8 +1,8 @@
 //! Answers of one class per unit instead of the mixture: a given class, or the most probable one.
 
 use crate::data::{Dataset, Units};
-use crate::model::{Model, Predictor};
 use crate::model::abduction::{BatchQuestion, abduct, most_probable};
+use crate::model::{Model, Predictor};
 use crate::models::Batcher;
 use crate::{Error, Result};
 

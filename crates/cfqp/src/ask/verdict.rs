@@ -5,13 +5,13 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::answer::Answers;
 use super::options::AskOptions;
 use super::plain_check::{PlainComparison, short};
-use super::treatments::treatment_quantiles;
 use super::rho::Rho;
+use super::treatments::treatment_quantiles;
 use crate::Result;
 use crate::config::Classes;
 use crate::data::{Dataset, UnitData, Units};
-use crate::math::{coverage, normal_cdf, normal_half_width};
 use crate::density::SecondWorld;
+use crate::math::{coverage, normal_cdf, normal_half_width};
 use crate::model::{ClassScore, Model, Predictor, density_rows};
 use crate::models::Batcher;
 

@@ -7,8 +7,8 @@ use rand::RngExt as _;
 use rand_distr::StandardNormal;
 
 use super::rows::Rows;
-use crate::math::{cholesky, cholesky_solve, dot, log_sum_exp_of};
 use crate::Rng;
+use crate::math::{cholesky, cholesky_solve, dot, log_sum_exp_of};
 
 /// The smoothness of curves: factors on the prior precision of cosines.
 const SMOOTHNESS: [f64; 3] = [0.1, 1.0, 10.0];
@@ -134,7 +134,8 @@ impl Additive {
     pub(crate) fn new(rows: &Rows, subjects: &[usize], cosines: Cosines<'_>) -> Self {
         let d_x = cosines.x.len();
         let squares = |j: usize| (j * j) as f64;
-        let x_terms = cosines.x.iter().flat_map(|&c| (0..=c).map(move |j| if j == 0 { 0.1 } else { squares(j) }));
+        let x_terms =
+            cosines.x.iter().flat_map(|&c| (0..=c).map(move |j| if j == 0 { 0.1 } else { squares(j) }));
         let t_terms = cosines.t.iter().flat_map(|&c| (0..=c).map(move |j| (j > 0, (j * j * j) as f64)));
         let (mut smooth, mut t_precisions) = (vec![false], vec![0.3]);
         for (is_smooth, precision) in t_terms {
@@ -217,7 +218,12 @@ impl Additive {
             return vec![0.0; target.len()];
         }
         let mut coefficients = self.covariates.moments(self.d, target, |_| 1.0);
-        crate::math::solve_with_factor(&self.covariate_factor, self.covariates.width, &mut coefficients, self.d);
+        crate::math::solve_with_factor(
+            &self.covariate_factor,
+            self.covariates.width,
+            &mut coefficients,
+            self.d,
+        );
         self.covariates.fitted(&coefficients, self.d)
     }
 
@@ -366,7 +372,8 @@ impl<'a> EmState<'a> {
     }
 
     fn weight(&self, row: usize, k: usize) -> f64 {
-        self.responsibilities[self.search.subject_of[row] * self.classes + k] * self.robust[row * self.classes + k]
+        self.responsibilities[self.search.subject_of[row] * self.classes + k]
+            * self.robust[row * self.classes + k]
     }
 
     fn round(&mut self, round: usize) {
@@ -528,4 +535,56 @@ fn overlap(a: &[f64], b: &[f64], classes: usize) -> f64 {
 
 fn subtract(a: &[f64], b: &[f64]) -> Vec<f64> {
     a.iter().zip(b).map(|(a, b)| a - b).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::density::testing::lines;
+    use crate::math::adjusted_rand_index;
+    use crate::stream;
+
+    /// The most probable class of every subject.
+    fn labels(solution: &Solution, classes: usize) -> Vec<usize> {
+        let of_subject = |p: &[f64]| (0..classes).max_by(|&a, &b| p[a].total_cmp(&p[b])).unwrap_or(0);
+        solution.responsibilities.chunks_exact(classes).map(of_subject).collect()
+    }
+
+    #[test]
+    fn two_crossing_lines_are_found() {
+        let data = lines(&[1.0, -1.0], 300, 1, 0.15);
+        let all: Vec<usize> = (0..300).collect();
+        let search = Additive::new(&data.rows, &all, Cosines { x: &[3], t: &[3] });
+        let found = search.search(2, 16, 2, &mut stream(1, &["search"]));
+        // near the crossing nobody can tell the classes apart
+        let apart: Vec<usize> = (0..300).filter(|&i| data.rows.input(i)[1].abs() > 0.4).collect();
+        let labels = labels(&found[0], 2);
+        let of = |labels: &[usize]| apart.iter().map(|&i| labels[i]).collect::<Vec<_>>();
+        let agreement = adjusted_rand_index(&of(&labels), &of(&data.classes));
+        assert!(agreement > 0.9, "{agreement}");
+        assert!(found.len() == 1 || found[0].evidence >= found[1].evidence, "best first");
+    }
+
+    #[test]
+    fn solutions_that_differ_in_the_order_of_classes_are_one() {
+        let solution =
+            |responsibilities: Vec<f64>, evidence| Solution { responsibilities, evidence, smoothness: 1.0 };
+        let solutions = vec![
+            solution(vec![1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0], 1.0),
+            solution(vec![0.0, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 0.0], 3.0),
+            solution(vec![1.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 1.0], 2.0),
+        ];
+        let kept = Solution::best_distinct(solutions, 2, 3);
+        assert_eq!(kept.iter().map(|solution| solution.evidence).collect::<Vec<_>>(), [3.0, 2.0]);
+    }
+
+    #[test]
+    fn rows_of_one_subject_have_one_class() {
+        let data = lines(&[1.0, -1.0], 60, 4, 0.3);
+        let all: Vec<usize> = (0..60).collect();
+        let search = Additive::new(&data.rows, &all, Cosines { x: &[0], t: &[0] });
+        let found = search.search(2, 16, 1, &mut stream(1, &["search"]));
+        assert_eq!(found[0].responsibilities.len(), 2 * 60);
+        assert!(adjusted_rand_index(&labels(&found[0], 2), &data.classes) > 0.85);
+    }
 }

@@ -4,9 +4,9 @@
 //! level at which their intervals hold the truth as often as promised is then used for that promise.
 
 use rand::RngExt as _;
-use serde::{Deserialize, Serialize};
 
-use super::ensemble::{Correlation, Ensemble, Location, Question};
+use super::ensemble::{Ensemble, Location, Question};
+use super::levels::{CORRELATIONS, Correlation, LEVELS, LevelCalibration, LevelTable};
 use super::rows::Rows;
 use crate::math::{mixture_cdf, normal_quantile};
 use crate::runtime::Pool;
@@ -18,86 +18,8 @@ const SUBJECTS: usize = 1200;
 const SPREADS: [f64; 6] = [0.5, 0.75, 1.0, 1.5, 2.5, 4.0];
 /// The largest level that may be needed at level 0.9 before intervals are widened instead.
 const MAX_NEEDED: f64 = 0.97;
-/// Correlations that are calibrated; others are interpolated.
-const CORRELATIONS: [f64; 3] = [0.0, 0.5, 1.0];
-/// The levels of the table.
-const LEVELS: [f64; 12] = [0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99];
-
-/// The levels to use for promised levels.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct LevelCalibration {
-    /// For correlations 0, 0.5 and 1.
-    known: Vec<LevelTable>,
-    unknown: LevelTable,
-}
-
-/// The levels at one correlation.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct LevelTable {
-    spread: f64,
-    /// The level to use for each of [`LEVELS`].
-    needed: Vec<f64>,
-}
-
-impl LevelTable {
-    /// By linear interpolation; a table without entries changes nothing.
-    fn level(&self, level: f64) -> f64 {
-        let mut before = (0.0, 0.0);
-        for (&promised, &needed) in LEVELS.iter().zip(&self.needed) {
-            if level <= promised {
-                let share = (level - before.0) / (promised - before.0);
-                return before.1 + share * (needed - before.1);
-            }
-            before = (promised, needed);
-        }
-        1.0 - (1.0 - level) * (1.0 - before.1) / (1.0 - before.0)
-    }
-
-    fn is_sound(&self) -> bool {
-        self.needed.len() == LEVELS.len()
-            && self.needed.iter().all(|level| (0.0..1.0).contains(level))
-            && self.spread.is_finite()
-    }
-}
 
 impl LevelCalibration {
-    fn tables(&self, rho: Correlation) -> (&LevelTable, &LevelTable, f64) {
-        match rho {
-            Correlation::Unknown => (&self.unknown, &self.unknown, 0.0),
-            Correlation::Known(rho) => {
-                let at = (rho * 2.0).clamp(0.0, 2.0);
-                let low = (at.floor() as usize).min(1);
-                (&self.known[low], &self.known[low + 1], at - low as f64)
-            }
-        }
-    }
-
-    /// The level to use for a promised level.
-    pub(crate) fn level(&self, rho: Correlation, level: f64) -> f64 {
-        if self.known.is_empty() {
-            return level;
-        }
-        let (low, high, share) = self.tables(rho);
-        ((1.0 - share) * low.level(level) + share * high.level(level)).clamp(1e-6, 1.0 - 1e-9)
-    }
-
-    /// The widening, in standard deviations between members.
-    pub(crate) fn spread(&self, rho: Correlation) -> f64 {
-        if self.known.is_empty() {
-            return SPREADS[0];
-        }
-        let (low, high, share) = self.tables(rho);
-        (1.0 - share) * low.spread + share * high.spread
-    }
-
-    pub(crate) fn is_sound(&self) -> bool {
-        self.known.len() == CORRELATIONS.len()
-            && self.known.iter().all(LevelTable::is_sound)
-            && self.unknown.is_sound()
-    }
-
     /// Calibrates `ensemble`, which need not be calibrated before, on simulated outcomes of `rows`.
     pub(crate) fn fit(ensemble: &Ensemble, rows: &Rows, d_t: usize, seed: u64, pool: &Pool) -> Self {
         let mut settings: Vec<Correlation> = CORRELATIONS.map(Correlation::Known).to_vec();
@@ -187,7 +109,8 @@ impl SecondWorld<'_> {
                 let (world, to, outcome) = self.draw(&mut of_truth, subject, rho, &mut rng);
                 let question = Question { rows: &world, to: &to, from: None, rho };
                 let own: Vec<usize> = (0..world.len()).collect();
-                let Some(answer) = self.ensemble.answer(&mut others, &question, &own).into_iter().next() else {
+                let Some(answer) = self.ensemble.answer(&mut others, &question, &own).into_iter().next()
+                else {
                     continue;
                 };
                 for (distribution, truth) in answer.elements.into_iter().zip(outcome) {
@@ -272,4 +195,66 @@ fn draw_class(logits: &[f64], u: f64) -> usize {
         }
     }
     logits.len() - 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::density::OutcomeScale;
+    use crate::density::testing::{lines, problem, selected};
+
+    #[test]
+    fn tables_are_monotone_and_hold_in_another_second_world() {
+        let data = lines(&[1.0, -1.0], 200, 1, 0.3);
+        let pool = Pool::new(2).unwrap();
+        let problem = problem(&data.rows, &pool);
+        let halves = problem.members(&selected(2), 4).unwrap();
+        let mut ensemble = Ensemble {
+            members: halves.into_iter().map(|half| half.member).collect(),
+            scales: vec![OutcomeScale::Identity],
+            calibration: LevelCalibration::default(),
+            learned_rho: None,
+            share: problem.member_share(),
+        };
+        ensemble.calibration = LevelCalibration::fit(&ensemble, &data.rows, 1, 1, &pool);
+        let calibration = &ensemble.calibration;
+        assert!(calibration.is_sound());
+        for table in calibration.known.iter().chain([&calibration.unknown]) {
+            assert!(table.needed.is_sorted(), "{table:?}");
+            assert!(SPREADS.contains(&table.spread));
+        }
+        let levels: Vec<f64> =
+            (1..100).map(|i| calibration.level(Correlation::Unknown, f64::from(i) / 100.0)).collect();
+        assert!(levels.is_sorted());
+        let world = SecondWorld { ensemble: &ensemble, rows: &data.rows, d_t: 1, seed: 1, purpose: "test" };
+        for rho in [Correlation::Known(0.0), Correlation::Known(1.0), Correlation::Unknown] {
+            let coverage = world.coverage(rho, 0.9).unwrap();
+            // less than the nominal share of misses is allowed
+            assert!((0.87..0.97).contains(&coverage), "{rho:?}: {coverage}");
+        }
+    }
+
+    #[test]
+    fn one_member_has_no_second_world() {
+        let data = lines(&[1.0], 40, 1, 0.3);
+        let pool = Pool::new(1).unwrap();
+        let half = problem(&data.rows, &pool).members(&selected(1), 1).unwrap().remove(0);
+        let ensemble = Ensemble {
+            members: vec![half.member],
+            scales: vec![OutcomeScale::Identity],
+            calibration: LevelCalibration::default(),
+            learned_rho: None,
+            share: 0.75,
+        };
+        let world = SecondWorld { ensemble: &ensemble, rows: &data.rows, d_t: 1, seed: 1, purpose: "test" };
+        assert_eq!(world.coverage(Correlation::Known(1.0), 0.9), None);
+        assert!(LevelCalibration::fit(&ensemble, &data.rows, 1, 1, &pool).is_sound());
+    }
+
+    #[test]
+    fn classes_are_drawn_by_their_weights() {
+        let logits = [0.0, 3.0_f64.ln()];
+        assert_eq!([0.0, 0.24, 0.26, 0.999].map(|u| draw_class(&logits, u)), [0, 0, 1, 1]);
+        assert_eq!(draw_class(&logits, 1.0), 1);
+    }
 }

@@ -3,10 +3,8 @@
 //! Every member has its own posterior over classes. Under a class, the residual keeps its rank: with correlation rho its
 //! normal score g becomes N(rho g, 1 - rho^2) under the other treatment. Where rho is unknown, it is uniform on [0, 1].
 
-use serde::{Deserialize, Serialize};
-
-use super::calibration::LevelCalibration;
 use super::law::ResidualComponent;
+use super::levels::{Correlation, LevelCalibration};
 use super::member::{Evaluator, Member};
 use super::rows::Rows;
 use super::scale::OutcomeScale;
@@ -18,24 +16,6 @@ const MIN_POSTERIOR: f64 = 1e-3;
 const MIN_DEVIATION: f64 = 1e-4;
 /// A correlation from which on noise is the same.
 const SAME_NOISE: f64 = 0.9999;
-/// The correlation of the noise under both treatments.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Correlation {
-    Known(f64),
-    /// Uniform on [0, 1].
-    Unknown,
-}
-
-impl Correlation {
-    /// Weights and values.
-    fn nodes(self) -> Vec<(f64, f64)> {
-        match self {
-            Self::Known(rho) => vec![(1.0, rho)],
-            Self::Unknown => UNIFORM_NODES.iter().map(|node| (node.weight, node.at)).collect(),
-        }
-    }
-}
 
 /// Several members, each fitted to half of the subjects. Class k is the same class in all members that have the number of
 /// classes of the first. Members with another number of classes stand for numbers that held-out units do not rule out.
@@ -163,13 +143,12 @@ impl Ensemble {
             evaluators.iter_mut().map(|member| views(member, question.rows, of_subject)).collect();
         let posterior = self.posterior(&views);
         let answer = |i: usize| {
-            let predictions: Vec<Prediction> =
-                evaluators.iter_mut().map(|member| Prediction::new(member, question, of_subject[i])).collect();
+            let predictions: Vec<Prediction> = evaluators
+                .iter_mut()
+                .map(|member| Prediction::new(member, question, of_subject[i]))
+                .collect();
             let element = |j: usize| self.element(evaluators, &views, &predictions, question, i, j);
-            RowAnswer {
-                posterior: posterior.clone(),
-                elements: (0..question.rows.d).map(element).collect(),
-            }
+            RowAnswer { posterior: posterior.clone(), elements: (0..question.rows.d).map(element).collect() }
         };
         (0..of_subject.len()).map(answer).collect()
     }
@@ -403,5 +382,105 @@ impl Prediction {
     fn value(&self, i: usize, z: f64, scale: OutcomeScale) -> f64 {
         let to = scale.restore(self.to.at(i, z));
         to - self.from.as_ref().map_or(0.0, |from| scale.restore(from.at(i, z)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::density::testing::{Lines, lines, problem, selected};
+    use crate::runtime::Pool;
+
+    /// Two members fitted to two crossing lines.
+    fn ensemble(data: &Lines) -> Ensemble {
+        let pool = Pool::new(1).unwrap();
+        let problem = problem(&data.rows, &pool);
+        let halves = problem.members(&selected(2), 2).unwrap();
+        Ensemble {
+            members: halves.into_iter().map(|half| half.member).collect(),
+            scales: vec![OutcomeScale::Identity],
+            calibration: LevelCalibration::default(),
+            learned_rho: None,
+            share: problem.member_share(),
+        }
+    }
+
+    fn answers(ensemble: &Ensemble, rows: &Rows, to: &[f32], rho: Correlation) -> Vec<RowAnswer> {
+        let question = Question { rows, to, from: None, rho };
+        let mut evaluators = ensemble.evaluators(None);
+        let of_subject = |own: &Vec<usize>| ensemble.answer(&mut evaluators, &question, own);
+        rows.subjects.iter().flat_map(of_subject).collect()
+    }
+
+    fn treatments(rows: &Rows) -> Vec<f32> {
+        (0..rows.len()).map(|row| rows.input(row)[1]).collect()
+    }
+
+    #[test]
+    fn the_same_noise_under_the_same_treatment_gives_the_outcome_back() {
+        let data = lines(&[1.0, -1.0], 200, 1, 0.3);
+        let ensemble = ensemble(&data);
+        for (row, answer) in answers(&ensemble, &data.rows, &treatments(&data.rows), Correlation::Known(1.0))
+            .iter()
+            .enumerate()
+        {
+            let y = f64::from(data.rows.outcome(row)[0]);
+            assert!((answer.elements[0].mean() - y).abs() < 1e-4);
+            let (lower, upper) = ensemble.interval(&answer.elements[0], Correlation::Known(1.0), 0.9);
+            assert!(lower <= y + 1e-4 && y - 1e-4 <= upper && upper - lower < 1e-2, "{lower} {y} {upper}");
+        }
+    }
+
+    #[test]
+    fn fresh_noise_forgets_the_outcome_but_for_the_class() {
+        let data = lines(&[1.0, -1.0], 200, 1, 0.3);
+        let ensemble = ensemble(&data);
+        let one = |y: f32| Rows {
+            inputs: vec![0.2, 0.1],
+            outcomes: vec![y],
+            observed: None,
+            width: 2,
+            d: 1,
+            subjects: vec![vec![0]],
+        };
+        let under = |y: f32, rho: f64| answers(&ensemble, &one(y), &[1.5], Correlation::Known(rho)).remove(0);
+        let (low, high) = (under(0.0, 0.0), under(0.25, 0.0));
+        assert_ne!(low.posterior, high.posterior);
+        let parts = |answer: &RowAnswer| -> Vec<f64> {
+            let components = &answer.elements[0].components;
+            components.iter().flat_map(|component| [component.mean, component.deviation]).collect()
+        };
+        assert_eq!(parts(&low), parts(&high));
+        let keeps = under(0.25, 1.0);
+        assert_ne!(parts(&keeps), parts(&under(0.0, 1.0)), "with the same noise the outcome counts");
+        // an unknown correlation lies between both
+        let unknown = answers(&ensemble, &one(0.25), &[1.5], Correlation::Unknown).remove(0);
+        let means = [&high, &unknown, &keeps].map(|answer| answer.elements[0].mean());
+        assert!((means[0] - means[1]) * (means[1] - means[2]) > 0.0, "{means:?}");
+    }
+
+    #[test]
+    fn more_rows_of_a_subject_sharpen_its_class() {
+        let data = lines(&[1.0, -1.0], 100, 4, 0.6);
+        let ensemble = ensemble(&data);
+        let rho = Correlation::Known(0.0);
+        let to = treatments(&data.rows);
+        let certainty = |rows: &Rows| {
+            let largest = |answer: &RowAnswer| answer.posterior.iter().copied().fold(0.0, f64::max);
+            crate::math::mean(&answers(&ensemble, rows, &to, rho).iter().map(largest).collect::<Vec<_>>())
+        };
+        let alone = Rows { subjects: (0..400).map(|row| vec![row]).collect(), ..data.rows.clone() };
+        let (alone, together) = (certainty(&alone), certainty(&data.rows));
+        assert!(together > alone + 0.05 && together > 0.95, "{alone} {together}");
+    }
+
+    #[test]
+    fn scores_of_several_rows_are_averaged() {
+        assert_eq!(score_under(1.0, &[0.4, 2.0], 0), (0.4, 0.0), "the same noise: the row's own");
+        assert_eq!(score_under(0.0, &[0.4, 2.0], 0), (0.0, 1.0));
+        assert_eq!(score_under(0.5, &[f64::NAN], 0), (0.0, 1.0), "a missing outcome says nothing");
+        let (one, two) = (score_under(0.5, &[1.0], 0), score_under(0.5, &[1.0, 1.0], 0));
+        assert!((one.0 - 0.5).abs() < 1e-12 && (two.0 - 2.0 / 3.0).abs() < 1e-12);
+        assert!(two.1 < one.1, "two rows tell more than one");
     }
 }

@@ -7,16 +7,20 @@ mod additive;
 mod calibration;
 mod ensemble;
 mod law;
+mod levels;
 mod member;
 mod network;
 mod rows;
 mod scale;
 mod selection;
+#[cfg(test)]
+mod testing;
 mod training;
 
-pub(crate) use calibration::{LevelCalibration, SecondWorld};
-pub(crate) use ensemble::{Correlation, Ensemble, Question};
+pub(crate) use calibration::SecondWorld;
+pub(crate) use ensemble::{Ensemble, Question};
 pub use law::NoiseLaw;
+pub(crate) use levels::{Correlation, LevelCalibration};
 pub(crate) use member::{Member, RowSummary};
 pub use network::ClassWeights;
 pub(crate) use network::Form;

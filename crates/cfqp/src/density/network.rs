@@ -318,7 +318,8 @@ impl Form {
         }
         let width = pass.additive_features.len();
         for j in 0..d {
-            let mut shared = dot(&pass.additive_features, &parameters[parts.additive.clone()][j * width..][..width]);
+            let mut shared =
+                dot(&pass.additive_features, &parameters[parts.additive.clone()][j * width..][..width]);
             if h > 0 {
                 shared += dot(&pass.hidden_2, &parameters[parts.output.clone()][j * h..][..h]);
             }
@@ -387,7 +388,8 @@ impl Form {
         }
         add_scaled_all(&mut gradient[parts.scale.clone()], 1.0, &slopes.log_scales);
         add_scaled_all(&mut gradient[parts.weight.clone()], 1.0, &slopes.logits);
-        let over_classes = |values: &[f32], j: usize| (0..self.classes).map(|k| values[k * d + j]).sum::<f32>();
+        let over_classes =
+            |values: &[f32], j: usize| (0..self.classes).map(|k| values[k * d + j]).sum::<f32>();
         for j in 0..d {
             let width = pass.additive_features.len();
             let row = &mut gradient[parts.additive.clone()][j * width..][..width];
@@ -399,7 +401,8 @@ impl Form {
         let width = pass.weight_features.len();
         if width > 0 {
             let rows = gradient[parts.weight_slopes.clone()].chunks_exact_mut(width);
-            rows.zip(&slopes.logits).for_each(|(row, &slope)| add_scaled_all(row, slope, &pass.weight_features));
+            rows.zip(&slopes.logits)
+                .for_each(|(row, &slope)| add_scaled_all(row, slope, &pass.weight_features));
         }
         if self.hidden > 0 {
             let shared: Vec<f32> = (0..d).map(|j| over_classes(&slopes.means, j)).collect();
@@ -465,5 +468,56 @@ impl Form {
                 copy(row + k * d, row + to * d, d);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::density::Member;
+    use crate::density::testing::lines;
+    use crate::stream;
+
+    fn form() -> Form {
+        Form {
+            classes: 3,
+            outcomes: 1,
+            x_cosines: vec![3],
+            t_cosines: vec![2],
+            hidden: 4,
+            weights: ClassWeights::CovariatesAndTreatment,
+            law: NoiseLaw::Skewed,
+            varying_scale: true,
+            interaction_penalty: 1.0,
+        }
+    }
+
+    #[test]
+    fn another_order_of_the_classes_changes_no_likelihood() {
+        let rows = lines(&[1.0, -1.0], 20, 2, 0.3).rows;
+        let all: Vec<usize> = (0..20).collect();
+        let mut rng = stream(5, &["parameters"]);
+        let form = form();
+        let parameters = (0..form.len()).map(|_| rng.random_range(-0.5..0.5)).collect();
+        let member = Member { form, parameters };
+        let mut moved = member.clone();
+        moved.reorder(&[2, 0, 1]);
+        let (before, after) = (member.log_likelihoods(&rows, &all), moved.log_likelihoods(&rows, &all));
+        assert!(before.iter().zip(&after).all(|(a, b)| (a - b).abs() < 1e-9));
+        let (before, after) = (member.posteriors(&rows, &all), moved.posteriors(&rows, &all));
+        for (before, after) in before.chunks_exact(3).zip(after.chunks_exact(3)) {
+            let back = [after[2], after[0], after[1]];
+            assert!(before.iter().zip(back).all(|(a, b)| (a - b).abs() < 1e-9), "class 0 became class 2");
+        }
+    }
+
+    #[test]
+    fn every_parameter_has_a_place_and_a_precision() {
+        let form = form();
+        assert_eq!(form.precisions().len(), form.len());
+        let parameters = form.init(&mut stream(1, &["init"]));
+        assert_eq!(parameters.len(), form.len());
+        assert!(parameters.iter().all(|p| p.is_finite()) && form.is_bounded());
+        assert!(!Form { outcomes: 0, ..form }.is_bounded());
     }
 }

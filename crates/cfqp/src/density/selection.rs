@@ -1,7 +1,7 @@
 //! The choice of outcome scale, number of classes, class weights and noise law on held-out likelihood.
 //!
 //! Subjects are held out in turn (five folds). Every candidate starts from the same additive mixtures, refined without the
-//! held-out fold. The number of classes is the smallest that no larger one beats by more than two standard errors.
+//! held-out fold. The number of classes is the smallest that no larger one beats by more than 1.5 standard errors.
 
 use std::collections::BTreeMap;
 
@@ -148,7 +148,8 @@ impl Problem<'_> {
             (0..starts.len()).flat_map(|start| (0..FOLDS).map(move |fold| (start, fold))).collect();
         let results = self.pool.try_map(jobs.clone(), |(start, fold)| {
             let (held_out, train_on) = split_fold(subjects, fold);
-            let name = ["density", "score", &choice.classes.to_string(), &start.to_string(), &fold.to_string()];
+            let name =
+                ["density", "score", &choice.classes.to_string(), &start.to_string(), &fold.to_string()];
             let mut rng = stream(self.seed, &name);
             let start = self.refined_start(&starts[start], subjects, &train_on, choice.classes);
             let task = Task { rows: self.rows, train: &train_on, held_out: &held_out, start: &start };
@@ -173,7 +174,13 @@ impl Problem<'_> {
     }
 
     /// P(class) of the training subjects: the start, continued without the held-out subjects.
-    fn refined_start(&self, start: &Solution, searched: &[usize], train_on: &[usize], classes: usize) -> Vec<f64> {
+    fn refined_start(
+        &self,
+        start: &Solution,
+        searched: &[usize],
+        train_on: &[usize],
+        classes: usize,
+    ) -> Vec<f64> {
         if classes == 1 {
             return vec![1.0; train_on.len()];
         }
@@ -184,7 +191,8 @@ impl Problem<'_> {
         let of_subject = |subject: &usize| {
             place.get(subject).map_or(&even[..], |i| &start.responsibilities[i * classes..][..classes])
         };
-        let begin: Vec<f64> = train_on.iter().flat_map(|subject| of_subject(subject).iter().copied()).collect();
+        let begin: Vec<f64> =
+            train_on.iter().flat_map(|subject| of_subject(subject).iter().copied()).collect();
         let search = Additive::new(self.rows, train_on, self.cosines());
         search.refine(begin, classes, start.smoothness()).responsibilities
     }
@@ -195,7 +203,7 @@ impl Problem<'_> {
         let mut ladder: Vec<(Score, Vec<Solution>)> = Vec::new();
         let (mut best, mut since) = (f64::NEG_INFINITY, 0);
         for classes in given.map_or(1..=max_classes, |given| given..=given) {
-            self.monitor.stage(Stage::Classes { classes, base: "density" }, FOLDS * STARTS);
+            self.monitor.stage(Stage::Classes { classes, base: "density" }, FOLDS * (STARTS + 1));
             let starts = self.starts(&subjects, classes);
             let plain = self.score(self.plain(classes), &subjects, &starts)?;
             let rich = self.score(self.richest(classes), &subjects, &starts[..1])?;
@@ -440,5 +448,76 @@ impl Problem<'_> {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::density::testing::{lines, problem, selected, simple};
+
+    #[test]
+    fn one_class_is_found_where_there_is_one() {
+        let data = lines(&[1.0], 150, 1, 0.4);
+        let pool = Pool::new(2).unwrap();
+        let selected = problem(&data.rows, &pool).select(None, 2).unwrap();
+        assert_eq!(selected.choice.classes, 1);
+        assert_eq!(selected.ladder.len(), 2);
+        assert!(selected.gain_error(&selected.ladder[1]).is_some_and(|error| error > 0.0));
+        assert_eq!(selected.gain_error(&selected.ladder[0]), None);
+    }
+
+    #[test]
+    fn two_classes_are_found_where_there_are_two() {
+        let data = lines(&[1.0, -1.0], 150, 1, 0.15);
+        let pool = Pool::new(2).unwrap();
+        let selected = problem(&data.rows, &pool).select(None, 3).unwrap();
+        assert_eq!(selected.choice.classes, 2);
+    }
+
+    #[test]
+    fn the_number_of_threads_changes_no_bit() {
+        let data = lines(&[1.0, -1.0], 60, 1, 0.3);
+        let run = |threads: usize| {
+            let pool = Pool::new(threads).unwrap();
+            let problem = Problem { hidden: 4, ..problem(&data.rows, &pool) };
+            let subjects = problem.sample(60, "selection");
+            let starts = problem.starts(&subjects, 2);
+            let score = problem.score(problem.plain(2), &subjects, &starts).unwrap();
+            let members = problem.members(&selected(2), 2).unwrap();
+            (score.likelihoods, members.into_iter().map(|half| half.member.parameters).collect::<Vec<_>>())
+        };
+        assert!(run(1) == run(2));
+    }
+
+    #[test]
+    fn a_larger_number_of_classes_must_be_better_by_more_than_its_standard_errors() {
+        let score = |classes: usize, likelihoods: Vec<f64>| Score { choice: simple(classes), likelihoods };
+        let noise: Vec<f64> = (0..100).map(|i| f64::from(i % 10) / 10.0).collect();
+        let shifted = |by: f64| noise.iter().map(|v| v + by).collect::<Vec<_>>();
+        let shuffled = |by: f64| noise.iter().rev().map(|v| v + by).collect::<Vec<_>>();
+        let (one, two) = (score(1, noise.clone()), score(2, shuffled(0.05)));
+        assert_eq!(smallest_not_beaten(&[&one, &two]), 0, "0.05 is within the errors of 0.06");
+        assert_eq!(smallest_not_beaten(&[&one, &score(2, shuffled(0.2))]), 1);
+        assert_eq!(
+            smallest_not_beaten(&[&one, &score(2, shifted(0.01))]),
+            1,
+            "a small gain of every subject counts"
+        );
+        assert_eq!(smallest_not_beaten(&[&one, &two, &score(3, shuffled(0.2))]), 2, "numbers may be skipped");
+    }
+
+    #[test]
+    fn subjects_are_held_out_once_per_split() {
+        let data = lines(&[1.0], 50, 2, 0.3);
+        let pool = Pool::new(1).unwrap();
+        let problem = problem(&data.rows, &pool);
+        assert_eq!(problem.member_share(), FEW_SUBJECTS_SHARE);
+        let parts = problem.parts(0);
+        assert_eq!(parts.len(), 4);
+        let mut held_out: Vec<usize> = parts.iter().flat_map(|(_, held_out)| held_out.clone()).collect();
+        held_out.sort_unstable();
+        assert_eq!(held_out, (0..50).collect::<Vec<_>>());
+        assert!(parts.iter().all(|(train, held_out)| train.len() + held_out.len() == 50));
     }
 }

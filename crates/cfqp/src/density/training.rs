@@ -301,3 +301,103 @@ impl<'a> Learner<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rand::RngExt as _;
+
+    use super::*;
+    use crate::density::{ClassWeights, NoiseLaw};
+    use crate::stream;
+
+    /// Subjects of one to three rows, with two outcomes, one of which is missing in two rows.
+    fn rows() -> Rows {
+        let mut rng = stream(1, &["rows"]);
+        let mut values = |n: usize| (0..n).map(|_| rng.random_range(-1.5..1.5)).collect::<Vec<f32>>();
+        let mut observed = vec![true; 12];
+        (observed[3], observed[8]) = (false, false);
+        Rows {
+            inputs: values(6 * 3),
+            outcomes: values(6 * 2),
+            observed: Some(observed),
+            width: 3,
+            d: 2,
+            subjects: vec![vec![0], vec![1, 2], vec![3, 4, 5]],
+        }
+    }
+
+    fn form(law: NoiseLaw, weights: ClassWeights, varying_scale: bool, hidden: usize) -> Form {
+        Form {
+            classes: 3,
+            outcomes: 2,
+            x_cosines: vec![2, 0],
+            t_cosines: vec![3],
+            hidden,
+            weights,
+            law,
+            varying_scale,
+            interaction_penalty: 1.0,
+        }
+    }
+
+    fn random_parameters(form: &Form) -> Vec<f32> {
+        let mut rng = stream(2, &["parameters"]);
+        (0..form.len()).map(|_| rng.random_range(-0.5..0.5)).collect()
+    }
+
+    /// The gradient of the negative log-likelihood of all subjects.
+    fn gradient(form: &Form, rows: &Rows, parameters: &[f32], start: Option<&[f64]>) -> Vec<f32> {
+        let train: Vec<usize> = (0..rows.subjects.len()).collect();
+        let task = Task { rows, train: &train, held_out: &[], start: start.unwrap_or(&[]) };
+        let mut learner = Learner::new(form, &task, parameters.to_vec());
+        let noise = form.noise(&learner.parts, parameters);
+        (0..train.len()).for_each(|i| learner.add_gradient(i, &noise, start.is_some(), 1.0));
+        learner.adam.gradient
+    }
+
+    fn loss(form: &Form, rows: &Rows, parameters: Vec<f32>) -> f64 {
+        let all: Vec<usize> = (0..rows.subjects.len()).collect();
+        -Member { form: form.clone(), parameters }.log_likelihoods(rows, &all).iter().sum::<f64>()
+    }
+
+    #[test]
+    fn gradients_agree_with_differences() {
+        let rows = rows();
+        let weights =
+            [ClassWeights::Constant, ClassWeights::Covariates, ClassWeights::CovariatesAndTreatment];
+        for law in [NoiseLaw::Gaussian, NoiseLaw::StudentT, NoiseLaw::Skewed] {
+            for weights in weights {
+                for (varying_scale, hidden) in [(false, 4), (true, 4), (true, 0)] {
+                    let form = form(law, weights, varying_scale, hidden);
+                    let parameters = random_parameters(&form);
+                    let found = gradient(&form, &rows, &parameters, None);
+                    for (i, slope) in found.into_iter().enumerate() {
+                        let moved = |by: f32| {
+                            let mut parameters = parameters.clone();
+                            parameters[i] += by;
+                            loss(&form, &rows, parameters)
+                        };
+                        let step = 2e-3;
+                        let expected = (moved(step) - moved(-step)) / (2.0 * f64::from(step));
+                        let error = (f64::from(slope) - expected).abs();
+                        let place = format!("{law:?}, {weights:?}, {varying_scale}, {hidden}, parameter {i}");
+                        assert!(error < 2e-3 * (1.0 + expected.abs()), "{place}: {slope} for {expected}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn given_classes_that_are_the_posterior_give_the_same_gradient() {
+        let rows = rows();
+        let form = form(NoiseLaw::Skewed, ClassWeights::CovariatesAndTreatment, true, 4);
+        let parameters = random_parameters(&form);
+        let member = Member { form: form.clone(), parameters: parameters.clone() };
+        let start = member.posteriors(&rows, &[0, 1, 2]);
+        let [free, given] = [None, Some(&start[..])].map(|start| gradient(&form, &rows, &parameters, start));
+        assert!(free.iter().zip(&given).all(|(a, b)| (a - b).abs() < 1e-5));
+        let certain = [1.0, 0.0, 0.0].repeat(3);
+        assert_ne!(gradient(&form, &rows, &parameters, Some(&certain)), free);
+    }
+}

@@ -3,7 +3,7 @@
 use super::predictive_power::HeldOutPredictions;
 use crate::config::{Base, Classes, FitConfig};
 use crate::density::{
-    Ensemble, Half, LevelCalibration, OutcomeScale, Problem, RowSummary, Rows, Selected,
+    Ensemble, Half, LevelCalibration, Member, OutcomeScale, Problem, RowSummary, Rows, Selected,
 };
 use crate::math::{adjusted_rand_index, mean};
 use crate::model::{ClassScore, FitReport, Header, Model, Predictor, SplitSizes, Support, density_rows};
@@ -114,7 +114,8 @@ fn outcome_scales(context: &Context<'_>) -> Vec<Vec<OutcomeScale>> {
     let outcomes = batcher.outcomes(&all);
     let scale_of = |j: usize| {
         let observed = |i: &usize| context.data.y().mask_row(*i).is_none_or(|mask| mask[j]);
-        let y: Vec<f64> = all.iter().filter(|i| observed(i)).map(|&i| f64::from(outcomes[i * d + j])).collect();
+        let y: Vec<f64> =
+            all.iter().filter(|i| observed(i)).map(|&i| f64::from(outcomes[i * d + j])).collect();
         let offset = {
             let mut zero = vec![0.0; d];
             context.scaler.y.restore(&mut zero);
@@ -238,7 +239,25 @@ fn report(
     if classes == 1 && !given {
         report.notes.push("no hidden classes found: the model has one class".to_owned());
     }
+    report.notes.extend(unused_settings(context));
     report
+}
+
+/// Remarks on settings that have no effect on outcomes of few elements.
+fn unused_settings(context: &Context<'_>) -> Option<String> {
+    let config = context.config;
+    let default = FitConfig::default();
+    let unused = [
+        (config.starts != default.starts, "starts"),
+        (config.sharing != default.sharing, "sharing"),
+        (config.epochs != default.epochs, "epochs"),
+        (config.learning_rate != default.learning_rate, "learning_rate"),
+        (config.batch != default.batch, "batch"),
+        (config.mlp != default.mlp, "mlp"),
+    ];
+    let names: Vec<&str> = unused.iter().filter(|(given, _)| *given).map(|(_, name)| *name).collect();
+    (!names.is_empty())
+        .then(|| format!("not used for outcomes of at most {MAX_OUTCOMES} elements: {}", names.join(", ")))
 }
 
 fn candidates(context: &Context<'_>, selected: &Selected) -> Vec<ClassScore> {
@@ -272,7 +291,8 @@ fn agreement(halves: &[Half], rows: &Rows) -> f64 {
     let classes = first.member.form.classes;
     let others: Vec<&Half> = others.iter().filter(|half| half.member.form.classes == classes).collect();
     let first = labels(first);
-    let agreements: Vec<f64> = others.into_iter().map(|half| adjusted_rand_index(&first, &labels(half))).collect();
+    let agreements: Vec<f64> =
+        others.into_iter().map(|half| adjusted_rand_index(&first, &labels(half))).collect();
     if agreements.is_empty() { 1.0 } else { mean(&agreements) }
 }
 
@@ -306,11 +326,22 @@ impl HeldOut {
                 }
             }
         }
-        let outcomes = context.batcher().outcomes(&(0..rows.len()).collect::<Vec<_>>());
-        let predicted = |row: &RowSummary| -> Vec<f32> {
-            row.predicted.iter().map(|&p| (p / row.count.max(1.0)) as f32).collect()
+        let held_out: Vec<usize> = (0..rows.len()).filter(|&row| summary[row].count > 0.0).collect();
+        let predicted = held_out.iter().flat_map(|&row| {
+            let RowSummary { count, predicted, .. } = &summary[row];
+            predicted.iter().map(move |p| (p / count) as f32)
+        });
+        let predictions = HeldOutPredictions {
+            predicted: predicted.collect(),
+            y: context.batcher().outcomes(&held_out),
+            rows: held_out,
         };
-        let predicted = summary.iter().flat_map(predicted);
+        // of few members, none may have held a row out: all members with the chosen classes tell its class
+        let chosen = |member: &&Member| member.form.classes == ensemble.classes();
+        let mut evaluators: Vec<_> = ensemble.members.iter().filter(chosen).map(Member::evaluator).collect();
+        for (row, summary) in summary.iter_mut().enumerate().filter(|(_, summary)| summary.count == 0.0) {
+            evaluators.iter_mut().for_each(|member| member.summarise(rows, row, &ensemble.scales, summary));
+        }
         let labels: Vec<usize> = summary.iter().map(|row| largest(&row.posterior)).collect();
         let distances = summary.iter().zip(&labels).map(|(row, &k)| row.distances[k]).collect();
         let average = |values: &Vec<f64>| {
@@ -318,11 +349,7 @@ impl HeldOut {
             crate::math::log_sum_exp_of(&logs) - (logs.len() as f64).ln()
         };
         Self {
-            predictions: HeldOutPredictions {
-                rows: (0..rows.len()).collect(),
-                predicted: predicted.collect(),
-                y: outcomes,
-            },
+            predictions,
             likelihoods: likelihoods.iter().filter(|values| !values.is_empty()).map(average).collect(),
             labels,
             distances,
@@ -330,15 +357,69 @@ impl HeldOut {
     }
 
     fn class_mse(&self) -> f64 {
-        mean(&self.distances.iter().map(|(_, square)| *square).collect::<Vec<_>>())
+        mean(&self.predictions.rows.iter().map(|&row| self.distances[row].1).collect::<Vec<_>>())
     }
 
     /// The largest class mean of |y - m_k|.
     fn delta_hat(&self, classes: usize) -> f64 {
         let of_class = |k: usize| {
-            let own = self.labels.iter().zip(&self.distances).filter(|(label, _)| **label == k);
-            mean(&own.map(|(_, (absolute, _))| *absolute).collect::<Vec<_>>())
+            let own = self.predictions.rows.iter().filter(|&&row| self.labels[row] == k);
+            mean(&own.map(|&row| self.distances[row].0).collect::<Vec<_>>())
         };
         (0..classes).map(of_class).fold(0.0, f64::max)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Dataset;
+    use crate::sim::{Table, TableWorld};
+    use crate::{Fit, Resources};
+
+    fn config(classes: usize) -> FitConfig {
+        let classes = Classes::Given(classes);
+        FitConfig { classes, base: Base::Linear, members: Some(2), ..FitConfig::default() }
+    }
+
+    fn simulate(world: TableWorld, repeats: usize, rho: Option<f32>, n: usize) -> Dataset {
+        Table { world, repeats, rho, ..Table::default() }.simulate(n, 1).unwrap().data
+    }
+
+    #[test]
+    fn a_model_file_gives_the_same_answers() {
+        let data = simulate(TableWorld::BinaryTreatment, 1, None, 100);
+        let model = Fit::new(config(2)).run(&data).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("model.cfqp");
+        model.save(&path).unwrap();
+        let again = Model::load(&path, &Resources::default()).unwrap();
+        let answers = |model: &Model| {
+            let answers = model.ask(&data).under(1.0).answers().unwrap();
+            (answers.point, answers.lower, answers.upper)
+        };
+        assert_eq!(answers(&again), answers(&model));
+        assert_eq!(again.noise_law(), model.noise_law());
+        assert_eq!(again.class_weights(), model.class_weights());
+        assert_eq!(again.fit_report(), model.fit_report());
+    }
+
+    #[test]
+    fn rho_is_learned_from_subjects_seen_more_than_once() {
+        for rho in [0.2, 0.8] {
+            let data = simulate(TableWorld::Single, 2, Some(rho), 150);
+            // a linear fit would leave a part of the mean in the residuals, and take it for noise that rows share
+            let config = FitConfig { base: Base::Mlp, ..config(1) };
+            let learned = Fit::new(config).run(&data).unwrap().learned_rho().unwrap();
+            assert!((learned - f64::from(rho)).abs() < 0.15, "{learned} for {rho}");
+        }
+        let once = simulate(TableWorld::Single, 1, None, 60);
+        assert_eq!(Fit::new(config(1)).run(&once).unwrap().learned_rho(), None);
+    }
+
+    #[test]
+    fn the_logarithm_is_chosen_for_lognormal_outcomes() {
+        let lognormal = simulate(TableWorld::Lognormal, 1, None, 200);
+        assert!(Fit::new(config(2)).run(&lognormal).unwrap().is_log_scale());
     }
 }

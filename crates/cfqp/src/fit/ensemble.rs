@@ -355,10 +355,18 @@ mod tests {
     fn folds_hold_every_row_once() {
         let units = || Units::new("a", vec![1], vec![0.0; 10]).unwrap();
         let data = Dataset::new(units(), units(), units()).unwrap();
-        assert_eq!(folds(&data, &[5, 6, 7, 8, 9], 2), [vec![5, 7, 9], vec![6, 8]]);
+        let held_out = |folds: Vec<Fold>| folds.into_iter().map(|fold| fold.held_out).collect::<Vec<_>>();
+        assert_eq!(held_out(folds(&data, &[5, 6, 7, 8, 9], 2)), [vec![5, 7, 9], vec![6, 8]]);
         let data = data.with_groups(vec![0, 0, 0, 0, 0, 1, 2, 1, 3, 2]).unwrap();
-        assert_eq!(folds(&data, &[5, 6, 7, 8, 9], 2), [vec![5, 7, 8], vec![6, 9]]);
-        assert_eq!(folds(&data, &[5, 6, 7], 9), [vec![5, 7], vec![6]], "no fold is empty");
+        assert_eq!(held_out(folds(&data, &[5, 6, 7, 8, 9], 2)), [vec![5, 7, 8], vec![6, 9]]);
+        assert_eq!(held_out(folds(&data, &[5, 6, 7], 9)), [vec![5, 7], vec![6]], "no fold is empty");
+        let split = halves(&data, &[5, 6, 7, 8, 9], 2, &mut stream(1, &["halves"]));
+        assert_eq!(split.len(), 4);
+        for fold in split {
+            let mut all = [fold.train, fold.held_out].concat();
+            all.sort_unstable();
+            assert_eq!(all, [5, 6, 7, 8, 9]);
+        }
         assert_eq!((fold_count(2), fold_count(10)), (6, 10));
     }
 }

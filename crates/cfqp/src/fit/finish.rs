@@ -6,8 +6,8 @@ use crate::config::FitConfig;
 use crate::math::mean_observed;
 use crate::model::abduction::{BatchQuestion, MIN_POSTERIOR, most_probable_effects};
 use crate::model::{
-    Calibration, CalibrationElement, CalibrationUnit, ClassNetworks, FitReport, Header, MemberFactor, Mixture,
-    Model, Predictor, SparseEffects, SplitSizes, Support, class_residuals,
+    Calibration, CalibrationElement, CalibrationUnit, ClassNetworks, FitReport, Header, MemberFactor,
+    Mixture, Model, Predictor, SparseEffects, SplitSizes, Support, class_residuals,
 };
 use crate::models::BaseConfig;
 use crate::train::{Context, sample};

@@ -1,4 +1,5 @@
-//! Fitting a model: the default recipe, the published one, and one with known classes.
+//! Fitting a model: the default recipe, for outcomes of few elements and of many, the published one, and one with known
+//! classes.
 
 mod default;
 mod density;
@@ -49,7 +50,8 @@ impl<'a> Fit<'a> {
         Self { config, resources: Resources::default(), monitor: &(), validation: None }
     }
 
-    /// Selects and calibrates on `data`; all data passed to [`run`](Self::run) are then used for training.
+    /// Selects and calibrates on `data`; all data passed to [`run`](Self::run) are then used for training. For outcomes of at
+    /// most 8 elements, where every unit is held out in turn, `data` are added to them.
     #[must_use]
     pub fn validate_on(mut self, data: impl Into<UnitData<'a>>) -> Self {
         self.validation = Some(data.into());

@@ -13,7 +13,9 @@ mod stats;
 
 pub use coverage::Coverage;
 pub(crate) use coverage::coverage;
-pub(crate) use linear::{GrowingCholesky, NotPositiveDefinite, cholesky, cholesky_solve, dot, solve_lower, solve_with_factor};
+pub(crate) use linear::{
+    GrowingCholesky, NotPositiveDefinite, cholesky, cholesky_solve, dot, solve_lower, solve_with_factor,
+};
 pub(crate) use mixture_quantile::{GaussianComponent, central_interval, mixture_cdf};
 pub(crate) use partition::best_assignment;
 pub use partition::{adjusted_rand_index, best_matching, class_accuracy};
