@@ -253,7 +253,9 @@ impl Model {
                 100.0 * clear
             ),
         };
-        Verdict::new(Assumption::Separation, clear, VerdictLimits { ok: 0.9, failed: 0.7 }, sentence)
+        // answers of a density take the class as uncertain as it is
+        let failed = if matches!(self.predictor, Predictor::Density(_)) { 0.0 } else { 0.7 };
+        Verdict::new(Assumption::Separation, clear, VerdictLimits { ok: 0.9, failed }, sentence)
     }
 
     /// Overlap: the share of units for which the 10th, 50th and 90th percentile of the treatments are all within the
