@@ -1,7 +1,9 @@
-//! The command `cfqp-lab`: reproduces the published experiments and measures speed.
+//! The command `cfqp-lab`: reproduces the published experiments, measures accuracy on tables and real measurements, and speed.
 
 mod bench;
+mod real;
 mod reproduce;
+mod tables;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -13,11 +15,13 @@ use cfqp_cli::args::OutputArgs;
 const EXAMPLES: &str = "\
 Examples:
   cfqp-lab reproduce table1 --scale smoke --out smoke
+  cfqp-lab tables --worlds single,crossing --n 300 --seeds 1 --out few
+  cfqp-lab real measurements --out real
   cfqp-lab bench --quick
 
 Exit codes: 0 done, 2 error, 130 interrupted.";
 
-/// Reproduce the published experiments and measure the speed of cfqp
+/// Reproduce the published experiments; measure the accuracy and the speed of cfqp
 #[derive(Debug, Parser)]
 #[command(name = "cfqp-lab", version, after_help = EXAMPLES, max_term_width = 100, arg_required_else_help = true)]
 struct Cli {
@@ -30,6 +34,8 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Reproduce(reproduce::ReproduceArgs),
+    Tables(tables::TablesArgs),
+    Real(real::RealArgs),
     Bench(bench::BenchArgs),
 }
 
@@ -42,6 +48,8 @@ fn main() -> ExitCode {
     let cli = Cli::parse_from(args);
     let result = match &cli.command {
         Command::Reproduce(args) => reproduce::run(args, &cli.show),
+        Command::Tables(args) => tables::run(args, &cli.show),
+        Command::Real(args) => real::run(args, &cli.show),
         Command::Bench(args) => bench::run(args, &cli.show),
     };
     cfqp_cli::finish(result, &cli.show)

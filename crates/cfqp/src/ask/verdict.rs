@@ -1,6 +1,6 @@
 //! Verdicts: how well each assumption of a model holds on some units, with the figure behind the grade.
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::answer::Answers;
 use super::options::AskOptions;
@@ -40,7 +40,7 @@ const MAX_DISTANCES: (f64, f64) = (2.0, 4.0);
 const RIVAL_ERRORS: f64 = 0.5;
 
 /// How well an assumption holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Grade {
     /// The fit made no test of it.

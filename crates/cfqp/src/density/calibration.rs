@@ -18,8 +18,6 @@ const SUBJECTS: usize = 1200;
 const SPREADS: [f64; 6] = [0.5, 0.75, 1.0, 1.5, 2.5, 4.0];
 /// The largest level that may be needed at level 0.9 before intervals are widened instead.
 const MAX_NEEDED: f64 = 0.97;
-/// The share of misses that is promised to the second world: members have errors in common that it does not show.
-const UNSEEN_ERROR: f64 = 0.8;
 
 impl LevelCalibration {
     /// Calibrates `ensemble`, which need not be calibrated before, on simulated outcomes of `rows`.
@@ -45,7 +43,6 @@ fn fit_table(simulated: &[SimulatedAnswer]) -> LevelTable {
         let mut depths: Vec<f64> = simulated.iter().map(|answer| answer.depth(spread)).collect();
         depths.sort_by(f64::total_cmp);
         let quantile = |level: f64| {
-            let level = 1.0 - (1.0 - level) * UNSEEN_ERROR;
             let at = ((level * depths.len() as f64) as usize).min(depths.len() - 1);
             depths[at].clamp(1e-4, 0.999)
         };

@@ -26,10 +26,8 @@ const MAX_START_SUBJECTS: usize = 1500;
 /// Random starts of the search, and the solutions that networks are trained from.
 const RUNS_PER_CLASS: usize = 16;
 const STARTS: usize = 2;
-/// A larger number of classes must be better by this many standard errors ...
+/// A larger number of classes must be better by this many standard errors.
 const CLASS_ERRORS: f64 = 1.5;
-/// ... and a richer form of the same number by this many.
-const FORM_ERRORS: f64 = 1.0;
 /// The ladder ends after this many numbers of classes without a gain.
 const LADDER_PATIENCE: usize = 2;
 
@@ -199,7 +197,7 @@ impl Problem<'_> {
         search.refine(begin, classes, start.smoothness()).responsibilities
     }
 
-    /// Climbs the ladder of numbers of classes, or scores a given one, then simplifies the form.
+    /// Climbs the ladder of numbers of classes, or scores a given one, then chooses the form.
     pub(crate) fn select(&self, given: Option<usize>, max_classes: usize) -> Result<Selected> {
         let subjects = self.sample(MAX_SELECTION_SUBJECTS, "selection");
         let mut ladder: Vec<(Score, Vec<Solution>)> = Vec::new();
@@ -222,15 +220,15 @@ impl Problem<'_> {
         let scores: Vec<&Score> = ladder.iter().map(|(score, _)| score).collect();
         let chosen = smallest_not_beaten(&scores);
         let (score, starts) = &ladder[chosen];
-        let choice = self.simplify(score, &subjects, starts)?;
+        let choice = self.choose_form(score, &subjects, starts)?;
         let ladder: Vec<Score> = ladder.into_iter().map(|(score, _)| score).collect();
         let mut rng = stream(self.seed, &["density", "others"]);
         let others = other_classes(&ladder, choice.classes, &mut rng);
         Ok(Selected { choice, ladder, others })
     }
 
-    /// The simplest class weights, scale and law that no richer one beats by more than a standard error.
-    fn simplify(&self, found: &Score, subjects: &[usize], starts: &[Solution]) -> Result<Choice> {
+    /// The class weights, the scale and the law with the best held-out likelihood, chosen one after the other.
+    fn choose_form(&self, found: &Score, subjects: &[usize], starts: &[Solution]) -> Result<Choice> {
         self.monitor.stage(Stage::TrainingLength, 6 * FOLDS);
         let mut best = found.clone();
         let weights = match self.rows.has_repeats() {
@@ -247,8 +245,7 @@ impl Problem<'_> {
         Ok(best.choice)
     }
 
-    /// Replaces `best` by a change of it, of several from rich to simple: a richer one if it is better by more than a
-    /// standard error, a simpler one if it is not worse by more than that.
+    /// Replaces `best` by the change of it with the best held-out likelihood.
     fn prefer(
         &self,
         best: &mut Score,
@@ -256,19 +253,11 @@ impl Problem<'_> {
         starts: &[Solution],
         changes: impl IntoIterator<Item = Change>,
     ) -> Result<()> {
-        let mut simpler = false;
-        for change in changes {
-            let choice = change.of(best.choice);
-            if choice == best.choice {
-                simpler = true;
-                continue;
-            }
+        let begin = best.choice;
+        for choice in changes.into_iter().map(|change| change.of(begin)).filter(|&choice| choice != begin) {
             let score = self.score(choice, subjects, &starts[..1])?;
-            let gain = paired_difference(&score.likelihoods, &best.likelihoods);
-            let least = if simpler { -FORM_ERRORS } else { FORM_ERRORS } * gain.standard_error;
-            if gain.mean >= least {
+            if mean(&score.likelihoods) > mean(&best.likelihoods) {
                 *best = score;
-                simpler = true;
             }
         }
         Ok(())

@@ -121,6 +121,10 @@ pub struct Scores {
     pub validation_loss: Option<f64>,
     /// The number of classes.
     pub classes: Option<usize>,
+    /// The correlation of factual and counterfactual noise that the answers assume; none where it is unknown or the method
+    /// has none.
+    #[serde(default)]
+    pub rho: Option<f64>,
     /// The base model.
     pub base: Option<Base>,
     /// Duration of the fit in seconds.
@@ -193,6 +197,7 @@ pub(super) fn run_method(
         width: None,
         validation_loss: fitted.validation_loss(),
         classes: None,
+        rho: None,
         base: None,
         fit_seconds,
         query_seconds,
@@ -273,6 +278,7 @@ fn with_mixture_scores(
         coverage: covered.map(|covered| covered.share),
         width: covered.map(|covered| covered.width),
         classes: Some(mixture.classes()),
+        rho: mixture.used_rho(ask.rho).rho,
         base: Some(mixture.base()),
         ..scores
     })

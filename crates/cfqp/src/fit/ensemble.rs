@@ -5,7 +5,8 @@
 //! show what matters for a counterfactual, the slope in t; where they cannot tell lengths apart, the smoother network is
 //! preferred.
 
-use crate::Result;
+use rand::seq::SliceRandom as _;
+
 use crate::config::Sharing;
 use crate::data::Dataset;
 use crate::math::{argmin, mean, paired_difference};
@@ -14,7 +15,7 @@ use crate::models::{BaseConfig, ClassInput};
 use crate::nn::release_buffers;
 use crate::runtime::Stage;
 use crate::search::{batch_size, learning_rate};
-use crate::stream;
+use crate::{Result, Rng, stream};
 use crate::train::{Context, Schedule, Task, Trained, train};
 
 /// A member and the rows it was not trained on.
@@ -66,9 +67,40 @@ pub(super) fn fold_count(members: usize) -> usize {
     members.max(6)
 }
 
-/// `rows` dealt into `count` folds, subject by subject; fewer folds if there are fewer subjects.
-pub(super) fn folds(data: &Dataset, rows: &[usize], count: usize) -> Vec<Vec<usize>> {
-    let subjects = data.groups_of(rows);
+/// The rows that a member is trained on, and those that it leaves out.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Fold {
+    pub train: Vec<usize>,
+    pub held_out: Vec<usize>,
+}
+
+/// `rows` dealt into `count` folds, subject by subject, each left out once; fewer folds if there are fewer subjects.
+pub(super) fn folds(data: &Dataset, rows: &[usize], count: usize) -> Vec<Fold> {
+    let dealt = deal(data.groups_of(rows), count);
+    let fold = |out: usize| {
+        let others = dealt.iter().enumerate().filter(|(fold, _)| *fold != out);
+        Fold { train: others.flat_map(|(_, rows)| rows).copied().collect(), held_out: dealt[out].clone() }
+    };
+    (0..dealt.len()).map(fold).collect()
+}
+
+/// Both halves of `splits` random splits of `rows`, subject by subject. Members that share only half of their units differ
+/// from each other as their mean differs from the truth; members that leave out a fold differ much less.
+pub(super) fn halves(data: &Dataset, rows: &[usize], splits: usize, rng: &mut Rng) -> Vec<Fold> {
+    let mut subjects = data.groups_of(rows);
+    let mut folds = Vec::new();
+    for _ in 0..splits {
+        subjects.shuffle(rng);
+        let dealt = deal(subjects.clone(), 2);
+        if let [a, b] = &dealt[..] {
+            folds.push(Fold { train: a.clone(), held_out: b.clone() });
+            folds.push(Fold { train: b.clone(), held_out: a.clone() });
+        }
+    }
+    folds
+}
+
+fn deal(subjects: Vec<Vec<usize>>, count: usize) -> Vec<Vec<usize>> {
     let count = count.min(subjects.len()).max(1);
     let mut folds = vec![Vec::new(); count];
     subjects.into_iter().enumerate().for_each(|(i, rows)| folds[i % count].extend(rows));
@@ -125,7 +157,7 @@ pub(super) struct EnsembleTrainer<'a> {
     pub context: &'a Context<'a>,
     pub base: &'a BaseConfig,
     pub classes: usize,
-    pub folds: Vec<Vec<usize>>,
+    pub folds: Vec<Fold>,
 }
 
 /// A member to train: the fold it leaves out, and its settings.
@@ -228,7 +260,7 @@ impl EnsembleTrainer<'_> {
                     nets: own.map(|trained| trained.net.clone()).collect(),
                     classes: self.classes,
                 },
-                held_out: self.folds[job.fold].clone(),
+                held_out: self.folds[job.fold].held_out.clone(),
             }
         };
         Ok(members.iter().enumerate().map(member).collect())
@@ -246,9 +278,9 @@ impl EnsembleTrainer<'_> {
         let shared = job.settings.sharing == Sharing::Conditional;
         let class_inputs = if shared { classes } else { 0 };
         let own = |row: &usize| shared || labels[*row] == class;
-        let valid: Vec<usize> = self.folds[job.fold].iter().copied().filter(own).collect();
-        let others = self.folds.iter().enumerate().filter(|(fold, _)| *fold != job.fold);
-        let rows: Vec<usize> = others.flat_map(|(_, rows)| rows).copied().filter(own).collect();
+        let Fold { train: rows, held_out } = &self.folds[job.fold];
+        let valid: Vec<usize> = held_out.iter().copied().filter(own).collect();
+        let rows: Vec<usize> = rows.iter().copied().filter(own).collect();
         let (fold, k) = (job.fold.to_string(), class.to_string());
         let name = [purpose.stream_name(), base.name(), job.settings.length.stream_name(), &fold, &k];
         let net = context.init(base, class_inputs, &name)?;
@@ -323,10 +355,18 @@ mod tests {
     fn folds_hold_every_row_once() {
         let units = || Units::new("a", vec![1], vec![0.0; 10]).unwrap();
         let data = Dataset::new(units(), units(), units()).unwrap();
-        assert_eq!(folds(&data, &[5, 6, 7, 8, 9], 2), [vec![5, 7, 9], vec![6, 8]]);
+        let held_out = |folds: Vec<Fold>| folds.into_iter().map(|fold| fold.held_out).collect::<Vec<_>>();
+        assert_eq!(held_out(folds(&data, &[5, 6, 7, 8, 9], 2)), [vec![5, 7, 9], vec![6, 8]]);
         let data = data.with_groups(vec![0, 0, 0, 0, 0, 1, 2, 1, 3, 2]).unwrap();
-        assert_eq!(folds(&data, &[5, 6, 7, 8, 9], 2), [vec![5, 7, 8], vec![6, 9]]);
-        assert_eq!(folds(&data, &[5, 6, 7], 9), [vec![5, 7], vec![6]], "no fold is empty");
+        assert_eq!(held_out(folds(&data, &[5, 6, 7, 8, 9], 2)), [vec![5, 7, 8], vec![6, 9]]);
+        assert_eq!(held_out(folds(&data, &[5, 6, 7], 9)), [vec![5, 7], vec![6]], "no fold is empty");
+        let split = halves(&data, &[5, 6, 7, 8, 9], 2, &mut stream(1, &["halves"]));
+        assert_eq!(split.len(), 4);
+        for fold in split {
+            let mut all = [fold.train, fold.held_out].concat();
+            all.sort_unstable();
+            assert_eq!(all, [5, 6, 7, 8, 9]);
+        }
         assert_eq!((fold_count(2), fold_count(10)), (6, 10));
     }
 }

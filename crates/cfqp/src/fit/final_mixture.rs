@@ -1,8 +1,8 @@
 //! The mixture of given labels: ensemble, scales and class weights, all from held-out residuals.
 
-use super::ensemble::{EnsembleTrainer, Member, fold_count, folds, member_count};
+use super::ensemble::{EnsembleTrainer, Member, fold_count, folds, halves, member_count};
 use super::predictive_power::HeldOutPredictions;
-use crate::Result;
+use crate::{Result, stream};
 use crate::config::Sharing;
 use crate::math::{mean, mean_observed};
 use crate::model::{FitReport, HeldOutR2, Mixture, Prior, Residuals, Scales, class_residuals};
@@ -13,6 +13,9 @@ use crate::train::{Context, sample};
 pub(super) const MAX_RESIDUALS: usize = 1 << 23;
 /// ... but never fewer units than this.
 pub(super) const MIN_RESIDUAL_UNITS: usize = 1_000;
+
+/// With fewer units than this, perceptrons are trained on halves of them.
+const FEW_UNITS: usize = 1_500;
 
 /// Classes to fit a mixture to.
 pub(super) struct LabelledClasses<'a> {
@@ -36,7 +39,13 @@ pub(super) fn fit_mixture(
     let batcher = context.batcher();
     let rows = context.split.learning();
     let count = member_count(context, base);
-    let folds = folds(context.data, &rows, fold_count(count));
+    let folds = match base {
+        BaseConfig::Mlp(_) if rows.len() < FEW_UNITS => {
+            let mut rng = stream(context.config.seed, &["halves"]);
+            halves(context.data, &rows, count.div_ceil(2), &mut rng)
+        }
+        _ => folds(context.data, &rows, fold_count(count)),
+    };
     let (count, trainer) = (count.min(folds.len()), EnsembleTrainer { context, base, classes, folds });
     let (settings, first) = trainer.choose(sharing, &labels)?;
     let labels = match first {
