@@ -18,7 +18,9 @@ pub(crate) fn summarise_fit(fitted: &Model) -> String {
     let [train, valid, calibration] = [train, validation, calibration].map(format_count);
     let mut text = candidates_text(report) + &starts_text(report);
     let classes = if fitted.classes() == 1 { "class" } else { "classes" };
-    let networks = if fitted.is_shared() {
+    let networks = if report.units.validation == 0 {
+        "mixture density networks"
+    } else if fitted.is_shared() {
         "one shared network with the class as input"
     } else {
         "one network per class"

@@ -35,3 +35,24 @@ fn an_interrupted_fit_says_how_to_continue() {
     assert!(stderr.contains(hint), "{stderr}");
     assert!(output.stdout.is_empty() && !folder.path().join("model.cfqp").exists());
 }
+
+#[test]
+fn an_interrupted_fit_of_a_table_runs_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    succeed(folder, "simulate table --world single --n 1000 --out data.npz");
+    let args = ["fit", "data.npz", "--out", "model.cfqp", "--resume"];
+    let mut fit = command(folder, &args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(Duration::from_secs(1));
+    assert!(fit.try_wait().unwrap().is_none(), "the fit ended within a second");
+    // SAFETY: the process is a child that has not been waited for, so its id is valid.
+    assert_eq!(unsafe { libc::kill(fit.id() as i32, libc::SIGINT) }, 0);
+    let output = fit.wait_with_output().unwrap();
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{stderr}");
+    assert!(
+        stderr.contains("hint: there is no checkpoint to continue from: run the command again"),
+        "{stderr}"
+    );
+    assert!(!folder.join("model.cfqp.part").exists());
+}

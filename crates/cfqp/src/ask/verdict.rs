@@ -335,14 +335,15 @@ impl Model {
             verdict.grade = Grade::Doubtful;
             verdict.sentence += ": they are wider than necessary";
         }
-        if simulated.is_some() && verdict.grade == Grade::Ok {
-            if let Some(classes) = self.rival_classes() {
-                verdict.grade = Grade::Doubtful;
-                verdict.sentence += &format!(
-                    "; held-out units do not tell {} from {classes} classes, and intervals assume the former",
-                    self.classes()
-                );
-            }
+        if simulated.is_some()
+            && verdict.grade == Grade::Ok
+            && let Some(classes) = self.rival_classes()
+        {
+            verdict.grade = Grade::Doubtful;
+            verdict.sentence += &format!(
+                "; held-out units do not tell {} from {classes} classes, and intervals assume the former",
+                self.classes()
+            );
         }
         verdict
     }

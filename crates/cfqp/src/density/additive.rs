@@ -391,7 +391,7 @@ impl<'a> EmState<'a> {
             self.fit_covariates();
         }
         self.fit_variance();
-        if round >= CONSTANT_WEIGHT_ROUNDS && round % 2 == 0 {
+        if round >= CONSTANT_WEIGHT_ROUNDS && round.is_multiple_of(2) {
             (0..3).for_each(|_| self.step_weights());
         }
         self.evidence -= 0.5 * WEIGHT_PRECISION * self.slopes.iter().map(|s| s * s).sum::<f64>();

@@ -152,7 +152,7 @@ impl SecondWorld<'_> {
                 if i == 0 {
                     first.push(g);
                 }
-                outcomes.push(location.at(class * d + j, truth.noise.from_normal(g)) as f32);
+                outcomes.push(location.at(class * d + j, truth.noise.residual_at(g)) as f32);
             }
         }
         let mut scores: Vec<f64> = (0..d).map(|j| if rho >= 1.0 { first[j] } else { score(j) }).collect();
@@ -168,7 +168,7 @@ impl SecondWorld<'_> {
             *score = shared * *score + (1.0 - shared * shared).max(0.0).sqrt() * fresh;
         }
         let value = |(j, &score): (usize, &f64)| {
-            self.ensemble.scales[j].restore(there.at(class * d + j, truth.noise.from_normal(score)))
+            self.ensemble.scales[j].restore(there.at(class * d + j, truth.noise.residual_at(score)))
         };
         let outcome = scores.iter().enumerate().map(value).collect();
         let world = Rows {

@@ -144,7 +144,7 @@ impl Noise {
 
     /// Phi^-1(F(z)), the normal score of a residual's rank. For Student's t by Wallace's approximation (1959), which is
     /// within 0.01 for nu >= 3.
-    pub(crate) fn to_normal(&self, z: f64) -> f64 {
+    pub(crate) fn normal_score(&self, z: f64) -> f64 {
         match *self {
             Self::Gaussian => z,
             Self::StudentT { nu, .. } => wallace(nu) * (nu * (z * z / nu).ln_1p()).sqrt() * z.signum(),
@@ -153,7 +153,7 @@ impl Noise {
     }
 
     /// F^-1(Phi(g)), the residual with normal score g.
-    pub(crate) fn from_normal(&self, g: f64) -> f64 {
+    pub(crate) fn residual_at(&self, g: f64) -> f64 {
         match *self {
             Self::Gaussian => g,
             Self::StudentT { nu, .. } => {
@@ -169,14 +169,14 @@ impl Noise {
     pub(crate) fn given_score(&self, mean: f64, deviation: f64, out: &mut Vec<ResidualComponent>) {
         out.clear();
         if *self == Self::Gaussian || deviation < 1e-6 {
-            out.push(ResidualComponent { weight: 1.0, mean: self.from_normal(mean), deviation });
+            out.push(ResidualComponent { weight: 1.0, mean: self.residual_at(mean), deviation });
             return;
         }
         for &(score, width) in &SLICES {
             let (g, step) = (mean + deviation * score, 0.5 * deviation * width);
-            let (low, high) = (self.from_normal(g - step), self.from_normal(g + step));
+            let (low, high) = (self.residual_at(g - step), self.residual_at(g + step));
             let weight = 1.0 / SLICES.len() as f64;
-            out.push(ResidualComponent { weight, mean: self.from_normal(g), deviation: 0.5 * (high - low) });
+            out.push(ResidualComponent { weight, mean: self.residual_at(g), deviation: 0.5 * (high - low) });
         }
     }
 }
@@ -269,8 +269,8 @@ mod tests {
     fn normal_scores_are_inverse_to_each_other_and_to_the_distribution() {
         for noise in laws() {
             for g in [-2.0, -0.5, 0.0, 1.0, 2.5] {
-                let z = noise.from_normal(g);
-                assert!((noise.to_normal(z) - g).abs() < 1e-9);
+                let z = noise.residual_at(g);
+                assert!((noise.normal_score(z) - g).abs() < 1e-9);
                 // the share below z
                 let step = 0.002;
                 let from = -60.0;

@@ -146,7 +146,7 @@ impl Evaluator<'_> {
         }
         let at = k * rows.d + j;
         let gap = f64::from(rows.outcome(row)[j]) - f64::from(self.pass.means[at]);
-        self.noise.to_normal(gap * (-self.pass.log_scales[at]).exp())
+        self.noise.normal_score(gap * (-self.pass.log_scales[at]).exp())
     }
 
     /// Adds this member's view of `row` alone to `summary`.
@@ -170,13 +170,13 @@ impl Evaluator<'_> {
         for k in 0..classes {
             summary.posterior[k] += (joint[k] - total).exp();
             let mut distance = (0.0, 0.0);
-            for j in 0..d {
+            for (j, scale_of) in scales.iter().enumerate() {
                 let at = k * d + j;
                 let (location, scale) = (f64::from(self.pass.means[at]), self.pass.log_scales[at].exp());
-                let value = |z: f64| scales[j].restore(location + scale * z);
+                let value = |z: f64| scale_of.restore(location + scale * z);
                 let mean: f64 = residuals.iter().map(|residual| residual.weight * value(residual.mean)).sum();
                 summary.predicted[j] += weights[k] * mean;
-                let gap = scales[j].restore(f64::from(rows.outcome(row)[j])) - mean;
+                let gap = scale_of.restore(f64::from(rows.outcome(row)[j])) - mean;
                 if rows.is_observed(row, j) {
                     distance = (distance.0 + gap.abs() / d as f64, distance.1 + gap * gap / d as f64);
                 }

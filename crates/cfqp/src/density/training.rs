@@ -250,7 +250,7 @@ impl<'a> Learner<'a> {
         for &row in of_subject {
             form.forward(parts, parameters, rows.input(row), pass);
             logits.iter_mut().zip(&pass.logits).for_each(|(sum, logit)| *sum += logit);
-            for k in 0..classes {
+            for (k, joint) in joint.iter_mut().enumerate() {
                 for (j, &y) in rows.outcome(row).iter().enumerate() {
                     if !rows.is_observed(row, j) {
                         densities.push(MISSING);
@@ -260,7 +260,7 @@ impl<'a> Learner<'a> {
                     let inverse_scale = (-log_scale).exp();
                     let z = (f64::from(y) - f64::from(pass.means[k * d + j])) * inverse_scale;
                     let log = noise.log_density_and_slopes(z);
-                    joint[k] += log.value - log_scale;
+                    *joint += log.value - log_scale;
                     densities.push(ElementDensity { z, inverse_scale, log });
                 }
             }

@@ -382,13 +382,13 @@ mod tests {
         FitConfig { classes, base: Base::Linear, members: Some(2), ..FitConfig::default() }
     }
 
-    fn simulate(world: TableWorld, repeats: usize, rho: Option<f32>, n: usize) -> Dataset {
-        Table { world, repeats, rho, ..Table::default() }.simulate(n, 1).unwrap().data
+    fn simulate(world: TableWorld, n: usize) -> Dataset {
+        Table { world, ..Table::default() }.simulate(n, 1).unwrap().data
     }
 
     #[test]
     fn a_model_file_gives_the_same_answers() {
-        let data = simulate(TableWorld::BinaryTreatment, 1, None, 100);
+        let data = simulate(TableWorld::BinaryTreatment, 100);
         let model = Fit::new(config(2)).run(&data).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("model.cfqp");
@@ -407,19 +407,20 @@ mod tests {
     #[test]
     fn rho_is_learned_from_subjects_seen_more_than_once() {
         for rho in [0.2, 0.8] {
-            let data = simulate(TableWorld::Single, 2, Some(rho), 150);
-            // a linear fit would leave a part of the mean in the residuals, and take it for noise that rows share
+            // much noise: the error of the mean is in the residuals too, and would be taken for noise that rows share
+            let table = Table { world: TableWorld::Single, repeats: 2, rho: Some(rho), sigma: Some(1.0) };
+            let data = table.simulate(200, 1).unwrap().data;
             let config = FitConfig { base: Base::Mlp, ..config(1) };
             let learned = Fit::new(config).run(&data).unwrap().learned_rho().unwrap();
             assert!((learned - f64::from(rho)).abs() < 0.15, "{learned} for {rho}");
         }
-        let once = simulate(TableWorld::Single, 1, None, 60);
+        let once = simulate(TableWorld::Single, 60);
         assert_eq!(Fit::new(config(1)).run(&once).unwrap().learned_rho(), None);
     }
 
     #[test]
     fn the_logarithm_is_chosen_for_lognormal_outcomes() {
-        let lognormal = simulate(TableWorld::Lognormal, 1, None, 200);
+        let lognormal = simulate(TableWorld::Lognormal, 200);
         assert!(Fit::new(config(2)).run(&lognormal).unwrap().is_log_scale());
     }
 }

@@ -15,8 +15,8 @@ use crate::models::{BaseConfig, ClassInput};
 use crate::nn::release_buffers;
 use crate::runtime::Stage;
 use crate::search::{batch_size, learning_rate};
-use crate::{Result, Rng, stream};
 use crate::train::{Context, Schedule, Task, Trained, train};
+use crate::{Result, Rng, stream};
 
 /// A member and the rows it was not trained on.
 #[derive(Clone, Debug)]

@@ -2,12 +2,12 @@
 
 use super::ensemble::{EnsembleTrainer, Member, fold_count, folds, halves, member_count};
 use super::predictive_power::HeldOutPredictions;
-use crate::{Result, stream};
 use crate::config::Sharing;
 use crate::math::{mean, mean_observed};
 use crate::model::{FitReport, HeldOutR2, Mixture, Prior, Residuals, Scales, class_residuals};
 use crate::models::BaseConfig;
 use crate::train::{Context, sample};
+use crate::{Result, stream};
 
 /// Largest number of residuals that scales and intervals are estimated from; all are in memory at once ...
 pub(super) const MAX_RESIDUALS: usize = 1 << 23;
