@@ -197,7 +197,7 @@ impl TableWorld {
             Self::ClassDrivesTreatment => base + [-0.9 - 1.2 * dose, 0.7 + 1.5 * dose * dose][k],
             Self::ConfoundedByX => base + 0.3 * x[2] * dose + [2.4 * dose - 1.2, 1.3 - 2.0 * dose][k],
             Self::Slopes => base + SLOPE_MEAN * dose,
-            Self::BinaryTreatment => base + [0.0, -1.4 + (2.8 + 0.4 * x[2]) * dose][k],
+            Self::BinaryTreatment => base + [0.0, 0.9 + (1.1 + 0.4 * x[2]) * dose][k],
             Self::Skewed => base + 1.6 * dose + 0.6 * x[2] * (PI * dose).sin(),
             Self::Lognormal => 0.5 * base + [1.4 * dose, 1.1 - 1.3 * dose][k],
             Self::Many => base + many_curve(dose, k),
