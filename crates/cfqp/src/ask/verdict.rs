@@ -36,6 +36,9 @@ const MIN_R2: f64 = 0.05;
 /// which agreement is doubtful and failed.
 const MAX_DISTANCES: (f64, f64) = (2.0, 4.0);
 
+/// The agreement of members on the classes (adjusted Rand index) below which calibration is doubtful.
+const MIN_MEMBER_AGREEMENT: f64 = 0.4;
+
 /// A larger number of classes is as good if its loss is less than this many standard errors.
 const RIVAL_ERRORS: f64 = 0.5;
 
@@ -253,7 +256,9 @@ impl Model {
                 100.0 * clear
             ),
         };
-        Verdict::new(Assumption::Separation, clear, VerdictLimits { ok: 0.9, failed: 0.7 }, sentence)
+        // answers of a density take the class as uncertain as it is
+        let failed = if matches!(self.predictor, Predictor::Density(_)) { 0.0 } else { 0.7 };
+        Verdict::new(Assumption::Separation, clear, VerdictLimits { ok: 0.9, failed }, sentence)
     }
 
     /// Overlap: the share of units for which the 10th, 50th and 90th percentile of the treatments are all within the
@@ -335,15 +340,27 @@ impl Model {
         }
         if simulated.is_some()
             && verdict.grade == Grade::Ok
-            && let Some(classes) = self.rival_classes()
+            && let Some(reason) = self.unsure_classes()
         {
             verdict.grade = Grade::Doubtful;
-            verdict.sentence += &format!(
-                "; held-out units do not tell {} from {classes} classes, and intervals assume the former",
-                self.classes()
-            );
+            verdict.sentence += &reason;
         }
         verdict
+    }
+
+    /// Why intervals of a density may not hold although its second world says so: classes that the data do not determine.
+    fn unsure_classes(&self) -> Option<String> {
+        let agreement = self.fit_report().agreement;
+        if self.classes() > 1 && agreement < MIN_MEMBER_AGREEMENT {
+            return Some(format!(
+                "; members fitted to other halves of the units hardly agree on the classes ({agreement:.2})"
+            ));
+        }
+        let rival = self.rival_classes()?;
+        Some(format!(
+            "; held-out units do not tell {} from {rival} classes, and most members have the former",
+            self.classes()
+        ))
     }
 
     /// Coverage in a simulated second world; none for networks of class means.

@@ -111,7 +111,11 @@ impl Model {
                 networks.alternatives.clear();
                 networks.mixture.members = vec![networks.mixture.members.swap_remove(member)];
             }
-            Predictor::Density(ensemble) => ensemble.members = vec![ensemble.members.swap_remove(member)],
+            Predictor::Density(ensemble) => {
+                ensemble.members = vec![ensemble.members.swap_remove(member)];
+                // a member may have another number of classes
+                one.header.classes = ensemble.classes();
+            }
         }
         one
     }
