@@ -12,6 +12,11 @@ use crate::math::{cholesky, cholesky_solve, dot, log_sum_exp_of};
 
 /// The smoothness of curves: factors on the prior precision of cosines.
 const SMOOTHNESS: [f64; 3] = [0.1, 1.0, 10.0];
+/// The prior precision of the slope of a curve in t ...
+const SLOPE: f64 = 0.5;
+/// ... and of one in a treatment of few values: which group of outcomes under one value belongs to which under another cannot
+/// be seen, so the classes are taken to respond as little as possible.
+const FEW_VALUES_SLOPE: f64 = 50.0;
 /// Degrees of freedom of the noise, for robustness.
 const FREEDOM: f64 = 6.0;
 /// EM rounds of a start ...
@@ -136,11 +141,15 @@ impl Additive {
         let squares = |j: usize| (j * j) as f64;
         let x_terms =
             cosines.x.iter().flat_map(|&c| (0..=c).map(move |j| if j == 0 { 0.1 } else { squares(j) }));
-        let t_terms = cosines.t.iter().flat_map(|&c| (0..=c).map(move |j| (j > 0, (j * j * j) as f64)));
+        let slope = |c: usize| if c == 0 { FEW_VALUES_SLOPE } else { SLOPE };
+        let t_terms = cosines
+            .t
+            .iter()
+            .flat_map(|&c| (0..=c).map(move |j| (j > 0, if j == 0 { slope(c) } else { (j * j * j) as f64 })));
         let (mut smooth, mut t_precisions) = (vec![false], vec![0.3]);
         for (is_smooth, precision) in t_terms {
             smooth.push(is_smooth);
-            t_precisions.push(if is_smooth { precision } else { 0.5 });
+            t_precisions.push(precision);
         }
         let x_precisions: Vec<f64> = x_terms.collect();
         let mut covariates = Features::new(x_precisions.clone(), vec![false; x_precisions.len()]);
