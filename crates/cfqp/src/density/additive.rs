@@ -6,6 +6,7 @@
 use rand::RngExt as _;
 use rand_distr::StandardNormal;
 
+use super::network::{T_HALF_RANGE, X_HALF_RANGE};
 use super::rows::Rows;
 use crate::Rng;
 use crate::math::{cholesky, cholesky_solve, dot, log_sum_exp_of};
@@ -165,11 +166,11 @@ impl Additive {
                 subject_of.push(subject_rows.len());
                 let (x, t) = rows.input(row).split_at(d_x);
                 for (&x, &count) in x.iter().zip(cosines.x) {
-                    push_cosines(x.into(), 3.0, count, &mut covariates.values);
+                    push_cosines(x.into(), X_HALF_RANGE, count, &mut covariates.values);
                 }
                 treatments.values.push(1.0);
                 for (&t, &count) in t.iter().zip(cosines.t) {
-                    push_cosines(t.into(), 1.8, count, &mut treatments.values);
+                    push_cosines(t.into(), T_HALF_RANGE, count, &mut treatments.values);
                 }
                 weights.values.push(1.0);
                 weights.values.extend(x.iter().map(|&x| f64::from(x)));

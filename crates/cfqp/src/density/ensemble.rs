@@ -73,10 +73,10 @@ impl Distribution {
 }
 
 /// One member's view of the rows of a subject under one class.
-struct ClassView {
-    posterior: f64,
+pub(crate) struct ClassView {
+    pub posterior: f64,
     /// Normal scores of every element of every row, `[rows, d]`; NaN where missing.
-    scores: Vec<f64>,
+    pub scores: Vec<f64>,
     /// log s of every element of every row, `[rows, d]`.
     log_scales: Vec<f64>,
 }
@@ -140,7 +140,7 @@ impl Ensemble {
         of_subject: &[usize],
     ) -> Vec<RowAnswer> {
         let views: Vec<Vec<ClassView>> =
-            evaluators.iter_mut().map(|member| views(member, question.rows, of_subject)).collect();
+            evaluators.iter_mut().map(|member| class_views(member, question.rows, of_subject)).collect();
         let posterior = self.posterior(&views);
         let answer = |i: usize| {
             let predictions: Vec<Prediction> = evaluators
@@ -231,7 +231,7 @@ impl Ensemble {
         choose: impl Fn(usize, &[f64]) -> usize,
     ) -> Vec<Vec<f64>> {
         let views: Vec<Vec<ClassView>> =
-            evaluators.iter_mut().map(|member| views(member, question.rows, of_subject)).collect();
+            evaluators.iter_mut().map(|member| class_views(member, question.rows, of_subject)).collect();
         let posterior = self.posterior(&views);
         let chosen = views.iter().filter(|views| views.len() == self.classes()).count();
         let (d, share) = (question.rows.d, 1.0 / chosen.max(1) as f64);
@@ -312,7 +312,7 @@ fn score_under(rho: f64, scores: &[f64], own: usize) -> (f64, f64) {
 }
 
 /// Posterior and scores of every class.
-fn views(member: &mut Evaluator<'_>, rows: &Rows, of_subject: &[usize]) -> Vec<ClassView> {
+pub(crate) fn class_views(member: &mut Evaluator<'_>, rows: &Rows, of_subject: &[usize]) -> Vec<ClassView> {
     let (classes, d) = (member.member.form.classes, rows.d);
     let mut joint = vec![0.0; classes];
     let mut logits = vec![0.0; classes];

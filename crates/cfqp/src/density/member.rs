@@ -60,7 +60,6 @@ impl Member {
 
 impl Evaluator<'_> {
     /// Means, scales and logits of one input, in `pass`.
-    #[inline(always)]
     pub(crate) fn forward(&mut self, input: &[f32]) {
         let Self { member, parts, pass, .. } = self;
         member.form.forward(parts, &member.parameters, input, pass);
@@ -121,24 +120,6 @@ impl RowSummary {
 }
 
 impl Evaluator<'_> {
-    /// P(class) of a subject, with the normal scores of its rows under the class: for every class, `[elements][rows]`.
-    pub(crate) fn scores(&mut self, rows: &Rows, of_subject: &[usize]) -> Vec<(f64, Vec<Vec<f64>>)> {
-        let (classes, d) = (self.member.form.classes, rows.d);
-        let mut joint = Vec::new();
-        self.joint(rows, of_subject, &mut joint);
-        let total = log_sum_exp_of(&joint);
-        let mut scores = vec![vec![Vec::new(); d]; classes];
-        for &row in of_subject {
-            self.forward(rows.input(row));
-            for (k, of_class) in scores.iter_mut().enumerate() {
-                for (j, of_element) in of_class.iter_mut().enumerate() {
-                    of_element.push(self.score(rows, row, k, j));
-                }
-            }
-        }
-        joint.iter().map(|log| (log - total).exp()).zip(scores).collect()
-    }
-
     /// The normal score of element `j` of `row` under class `k`, given the last forward pass; NaN where missing.
     pub(crate) fn score(&self, rows: &Rows, row: usize, k: usize, j: usize) -> f64 {
         if !rows.is_observed(row, j) {

@@ -18,7 +18,7 @@ mod testing;
 mod training;
 
 pub(crate) use calibration::SecondWorld;
-pub(crate) use ensemble::{Ensemble, Question};
+pub(crate) use ensemble::{Ensemble, Question, class_views};
 pub use law::NoiseLaw;
 pub(crate) use levels::{Correlation, LevelCalibration};
 pub(crate) use member::{Member, RowSummary};
@@ -26,4 +26,4 @@ pub use network::ClassWeights;
 pub(crate) use network::Form;
 pub(crate) use rows::Rows;
 pub(crate) use scale::OutcomeScale;
-pub(crate) use selection::{Half, Problem, Score, Selected};
+pub(crate) use selection::{FittedMember, Problem, Score, Selected};

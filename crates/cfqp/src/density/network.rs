@@ -16,10 +16,11 @@ use serde::{Deserialize, Serialize};
 
 use super::law::{Noise, NoiseLaw};
 use crate::Rng;
-use crate::math::simd::{add_scaled_all, dot};
+use crate::math::simd::{add_scaled_all, dot, exp};
 
 /// Half the range of a standardised column that its cosines cover.
-const HALF_RANGE: [f32; 2] = [3.0, 1.8];
+pub(super) const X_HALF_RANGE: f64 = 3.0;
+pub(super) const T_HALF_RANGE: f64 = 1.8;
 
 /// What class weights depend on before the outcome is observed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,8 +51,6 @@ pub(crate) struct Form {
     pub law: NoiseLaw,
     /// Whether scales depend on x and t.
     pub varying_scale: bool,
-    /// The prior precision of the perceptron's weights, relative to their number of inputs.
-    pub interaction_penalty: f32,
 }
 
 /// Where each part of the parameters is.
@@ -79,6 +78,8 @@ pub(crate) struct Parts {
 
 /// Prior precisions of the parts; those of cosines grow with the square of their frequency.
 mod prior {
+    /// Of the perceptron's weights, relative to their number of inputs.
+    pub(super) const PERCEPTRON: f32 = 1.0;
     pub(super) const CURVE: f32 = 1.0;
     pub(super) const DEVIATION: f32 = 10.0;
     pub(super) const SCALE: f32 = 3.0;
@@ -153,7 +154,7 @@ impl Form {
     pub(crate) fn is_bounded(&self) -> bool {
         let cosines = self.x_cosines.iter().chain(&self.t_cosines).all(|&count| count <= 64);
         let sizes = (1..=1000).contains(&self.classes) && self.hidden <= 4096 && self.inputs() < 1 << 20;
-        cosines && sizes && self.outcomes > 0 && self.interaction_penalty.is_finite()
+        cosines && sizes && self.outcomes > 0
     }
 
     /// Random parameters.
@@ -178,13 +179,13 @@ impl Form {
     pub(super) fn precisions(&self) -> Vec<f32> {
         let parts = self.parts();
         let mut precisions = vec![0.0; self.len()];
-        let (h, penalty) = (self.hidden as f32, self.interaction_penalty);
-        precisions[parts.hidden_1].fill(penalty * self.inputs() as f32);
-        precisions[parts.bias_1].fill(0.3 * penalty);
-        precisions[parts.hidden_2].fill(penalty * h);
-        precisions[parts.bias_2].fill(0.3 * penalty);
+        let h = self.hidden as f32;
+        precisions[parts.hidden_1].fill(prior::PERCEPTRON * self.inputs() as f32);
+        precisions[parts.bias_1].fill(0.3 * prior::PERCEPTRON);
+        precisions[parts.hidden_2].fill(prior::PERCEPTRON * h);
+        precisions[parts.bias_2].fill(0.3 * prior::PERCEPTRON);
         let shared = parts.output.start + self.hidden * self.outcomes;
-        precisions[parts.output.start..shared].fill(penalty * h);
+        precisions[parts.output.start..shared].fill(prior::PERCEPTRON * h);
         precisions[shared..parts.output.end].fill(prior::DEVIATION * h);
         let frequency = |j: usize| 0.1 + (j * j) as f32;
         let linear = std::iter::repeat_n(3.0 * prior::DEVIATION, self.d_x());
@@ -241,12 +242,6 @@ pub(crate) struct Slopes {
     pub logits: Vec<f32>,
 }
 
-/// exp(x) within 2 units in the last place; vectorises.
-#[inline(always)]
-fn exp(x: f32) -> f32 {
-    crate::math::simd::exp(x)
-}
-
 /// Replaces z by swish(z) = z / (1 + exp(-z)), and keeps the derivative.
 #[inline(always)]
 fn swish(z: &mut [f32], slopes: &mut Vec<f32>) {
@@ -282,10 +277,10 @@ impl Form {
         }
         curve_features.extend_from_slice(x);
         for (&t, &count) in t.iter().zip(&self.t_cosines) {
-            push_cosines(t, HALF_RANGE[1], count, curve_features);
+            push_cosines(t, T_HALF_RANGE as f32, count, curve_features);
         }
         for (&x, &count) in x.iter().zip(&self.x_cosines) {
-            push_cosines(x, HALF_RANGE[0], count, additive_features);
+            push_cosines(x, X_HALF_RANGE as f32, count, additive_features);
         }
         let quadratic = |out: &mut Vec<f32>| {
             out.extend_from_slice(input);
@@ -488,7 +483,6 @@ mod tests {
             weights: ClassWeights::CovariatesAndTreatment,
             law: NoiseLaw::Skewed,
             varying_scale: true,
-            interaction_penalty: 1.0,
         }
     }
 

@@ -1,7 +1,8 @@
 //! The choice of outcome scale, number of classes, class weights and noise law on held-out likelihood.
 //!
 //! Subjects are held out in turn (five folds). Every candidate starts from the same additive mixtures, refined without the
-//! held-out fold. The number of classes is the smallest that no larger one beats by more than 1.5 standard errors.
+//! held-out fold. A fold also decides when its own training stops, so held-out likelihoods are slightly too high, for all
+//! candidates alike. The number of classes is the smallest that no larger one beats by more than 1.5 standard errors.
 
 use std::collections::BTreeMap;
 
@@ -28,14 +29,14 @@ const RUNS_PER_CLASS: usize = 16;
 const STARTS: usize = 2;
 /// A larger number of classes must be better by this many standard errors.
 const CLASS_ERRORS: f64 = 1.5;
-/// The ladder ends after this many numbers of classes without a gain.
-const LADDER_PATIENCE: usize = 2;
+/// No larger number is tried after this many numbers of classes without a gain.
+const PATIENCE: usize = 2;
 
 /// Draws of the bootstrap.
 const BOOTSTRAPS: usize = 200;
-/// Numbers of classes with at least this probability have members of their own ...
+/// The smallest probability of another number of classes that has members of its own.
 const MIN_OTHER_PROBABILITY: f64 = 0.1;
-/// ... at most so many.
+/// The largest number of other numbers of classes.
 const MAX_OTHERS: usize = 2;
 
 /// What is fitted: the data, and what does not change between candidates.
@@ -71,7 +72,7 @@ pub(crate) struct Score {
 pub(crate) struct Selected {
     pub choice: Choice,
     /// The scores of all numbers of classes, in their order.
-    pub ladder: Vec<Score>,
+    pub tried: Vec<Score>,
     /// Other numbers of classes that held-out units do not rule out, with their probabilities.
     pub others: Vec<(usize, f64)>,
 }
@@ -79,7 +80,7 @@ pub(crate) struct Selected {
 impl Selected {
     /// The standard error of the gain of the chosen number of classes over that of `score`; none for itself.
     pub(crate) fn gain_error(&self, score: &Score) -> Option<f64> {
-        let chosen = self.ladder.iter().find(|other| other.choice.classes == self.choice.classes)?;
+        let chosen = self.tried.iter().find(|other| other.choice.classes == self.choice.classes)?;
         let other = score.choice.classes != chosen.choice.classes;
         other.then(|| paired_difference(&chosen.likelihoods, &score.likelihoods).standard_error)
     }
@@ -96,7 +97,6 @@ impl Problem<'_> {
             weights: choice.weights,
             law: choice.law,
             varying_scale: choice.varying_scale,
-            interaction_penalty: 1.0,
         }
     }
 
@@ -104,8 +104,8 @@ impl Problem<'_> {
         Cosines { x: &self.x_cosines, t: &self.t_cosines }
     }
 
-    /// The richest form: that of the ladder of numbers of classes.
-    fn richest(&self, classes: usize) -> Choice {
+    /// A form with every option: weights by covariates and treatment, skewed noise of varying scale.
+    fn flexible(&self, classes: usize) -> Choice {
         // treatments of several rows of one subject are not weighed together
         let weights = match self.rows.has_repeats() {
             true => ClassWeights::Covariates,
@@ -115,7 +115,7 @@ impl Problem<'_> {
     }
 
     /// A form that suits most data: weights by covariates, robust noise of constant scale.
-    fn plain(&self, classes: usize) -> Choice {
+    fn simple(classes: usize) -> Choice {
         let weights = ClassWeights::Covariates;
         Choice { classes, weights, law: NoiseLaw::StudentT, varying_scale: false }
     }
@@ -155,8 +155,9 @@ impl Problem<'_> {
             let task = Task { rows: self.rows, train: &train_on, held_out: &held_out, start: &start };
             let schedule = Schedule::new(train_on.len());
             let trained = train(&form, &task, &schedule, &mut rng, self.monitor)?;
-            self.monitor.epoch(0.0);
-            Ok(trained.member.log_likelihoods(self.rows, &held_out))
+            let likelihoods = trained.member.log_likelihoods(self.rows, &held_out);
+            self.monitor.epoch(-mean(&likelihoods));
+            Ok(likelihoods)
         })?;
         let mut best: Option<Vec<f64>> = None;
         for start in 0..starts.len() {
@@ -197,39 +198,39 @@ impl Problem<'_> {
         search.refine(begin, classes, start.smoothness()).responsibilities
     }
 
-    /// Climbs the ladder of numbers of classes, or scores a given one, then chooses the form.
+    /// Scores one class, two classes and so on, or a given number; then chooses the form.
     pub(crate) fn select(&self, given: Option<usize>, max_classes: usize) -> Result<Selected> {
         let subjects = self.sample(MAX_SELECTION_SUBJECTS, "selection");
-        let mut ladder: Vec<(Score, Vec<Solution>)> = Vec::new();
+        let mut tried: Vec<(Score, Vec<Solution>)> = Vec::new();
         let (mut best, mut since) = (f64::NEG_INFINITY, 0);
         for classes in given.map_or(1..=max_classes, |given| given..=given) {
             self.monitor.stage(Stage::Classes { classes, base: "density" }, FOLDS * (STARTS + 1));
             let starts = self.starts(&subjects, classes);
-            let plain = self.score(self.plain(classes), &subjects, &starts)?;
-            let rich = self.score(self.richest(classes), &subjects, &starts[..1])?;
-            let better = mean(&rich.likelihoods) > mean(&plain.likelihoods);
-            let score = if better { rich } else { plain };
+            let simple = self.score(Self::simple(classes), &subjects, &starts)?;
+            let flexible = self.score(self.flexible(classes), &subjects, &starts[..1])?;
+            let better = mean(&flexible.likelihoods) > mean(&simple.likelihoods);
+            let score = if better { flexible } else { simple };
             let value = mean(&score.likelihoods);
-            ladder.push((score, starts));
+            tried.push((score, starts));
             since = if value > best { 0 } else { since + 1 };
             best = best.max(value);
-            if since >= LADDER_PATIENCE {
+            if since >= PATIENCE {
                 break;
             }
         }
-        let scores: Vec<&Score> = ladder.iter().map(|(score, _)| score).collect();
+        let scores: Vec<&Score> = tried.iter().map(|(score, _)| score).collect();
         let chosen = smallest_not_beaten(&scores);
-        let (score, starts) = &ladder[chosen];
+        let (score, starts) = &tried[chosen];
         let choice = self.choose_form(score, &subjects, starts)?;
-        let ladder: Vec<Score> = ladder.into_iter().map(|(score, _)| score).collect();
+        let tried: Vec<Score> = tried.into_iter().map(|(score, _)| score).collect();
         let mut rng = stream(self.seed, &["density", "others"]);
-        let others = other_classes(&ladder, choice.classes, &mut rng);
-        Ok(Selected { choice, ladder, others })
+        let others = other_classes(&tried, choice.classes, &mut rng);
+        Ok(Selected { choice, tried, others })
     }
 
     /// The class weights, the scale and the law with the best held-out likelihood, chosen one after the other.
     fn choose_form(&self, found: &Score, subjects: &[usize], starts: &[Solution]) -> Result<Choice> {
-        self.monitor.stage(Stage::TrainingLength, 6 * FOLDS);
+        self.monitor.stage(Stage::Form, 6 * FOLDS);
         let mut best = found.clone();
         let weights = match self.rows.has_repeats() {
             _ if best.choice.classes == 1 => vec![],
@@ -293,20 +294,20 @@ fn split_fold(subjects: &[usize], fold: usize) -> (Vec<usize>, Vec<usize>) {
 
 /// The probabilities of the numbers of classes other than the chosen one: softmax of the held-out log-likelihood, averaged
 /// over the Bayesian bootstrap of the subjects (pseudo-BMA+: Yao, Vehtari, Simpson and Gelman, 2018).
-fn other_classes(ladder: &[Score], chosen: usize, rng: &mut crate::Rng) -> Vec<(usize, f64)> {
-    let mut probabilities = vec![0.0; ladder.len()];
+fn other_classes(tried: &[Score], chosen: usize, rng: &mut crate::Rng) -> Vec<(usize, f64)> {
+    let mut probabilities = vec![0.0; tried.len()];
     for _ in 0..BOOTSTRAPS {
-        let n = ladder.first().map_or(0, |score| score.likelihoods.len());
+        let n = tried.first().map_or(0, |score| score.likelihoods.len());
         let weights: Vec<f64> = (0..n).map(|_| -f64::ln(1.0 - rng.random::<f64>())).collect();
         let scale = n as f64 / weights.iter().sum::<f64>();
         let logs: Vec<f64> =
-            ladder.iter().map(|score| scale * crate::math::dot(&weights, &score.likelihoods)).collect();
+            tried.iter().map(|score| scale * crate::math::dot(&weights, &score.likelihoods)).collect();
         let total = crate::math::log_sum_exp_of(&logs);
         for (p, log) in probabilities.iter_mut().zip(&logs) {
             *p += (log - total).exp() / BOOTSTRAPS as f64;
         }
     }
-    let others = ladder.iter().zip(probabilities).map(|(score, p)| (score.choice.classes, p));
+    let others = tried.iter().zip(probabilities).map(|(score, p)| (score.choice.classes, p));
     let mut others: Vec<(usize, f64)> =
         others.filter(|&(classes, p)| classes != chosen && p >= MIN_OTHER_PROBABILITY).collect();
     others.sort_by(|a, b| b.1.total_cmp(&a.1));
@@ -326,7 +327,7 @@ fn smallest_not_beaten(scores: &[&Score]) -> usize {
 }
 
 /// A member of an ensemble, and the subjects that it was not fitted to.
-pub(crate) struct Half {
+pub(crate) struct FittedMember {
     pub member: Member,
     pub held_out: Vec<usize>,
     pub steps: usize,
@@ -342,7 +343,7 @@ const MEMBER_RUNS_PER_CLASS: usize = 8;
 impl Problem<'_> {
     /// Trains `count` members on halves of the subjects, each from scratch. At least half of them have the chosen number of
     /// classes, in the same order; the others stand for other numbers.
-    pub(crate) fn members(&self, selected: &Selected, count: usize) -> Result<Vec<Half>> {
+    pub(crate) fn members(&self, selected: &Selected, count: usize) -> Result<Vec<FittedMember>> {
         self.monitor.stage(Stage::Ensemble, count);
         let subjects = self.sample(usize::MAX, "members");
         let choices = self.member_choices(selected, count);
@@ -363,8 +364,8 @@ impl Problem<'_> {
             let task = Task { rows: self.rows, train: train_on, held_out, start: &start };
             let schedule = Schedule::new(train_on.len());
             let trained = train(&self.form(choice), &task, &schedule, &mut rng, self.monitor)?;
-            self.monitor.epoch(0.0);
-            Ok(Half { member: trained.member, held_out: held_out.clone(), steps: trained.steps })
+            self.monitor.epoch(-trained.likelihood);
+            Ok(FittedMember { member: trained.member, held_out: held_out.clone(), steps: trained.steps })
         })?;
         self.align(&mut members);
         Ok(members)
@@ -432,7 +433,7 @@ impl Problem<'_> {
     }
 
     /// Orders the classes of every member like those of the first with the same number of classes.
-    fn align(&self, members: &mut [Half]) {
+    fn align(&self, members: &mut [FittedMember]) {
         let subjects = self.sample(MAX_START_SUBJECTS, "align");
         let mut references: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
         for half in members {
@@ -462,9 +463,9 @@ mod tests {
         let pool = Pool::new(2).unwrap();
         let selected = problem(&data.rows, &pool).select(None, 2).unwrap();
         assert_eq!(selected.choice.classes, 1);
-        assert_eq!(selected.ladder.len(), 2);
-        assert!(selected.gain_error(&selected.ladder[1]).is_some_and(|error| error > 0.0));
-        assert_eq!(selected.gain_error(&selected.ladder[0]), None);
+        assert_eq!(selected.tried.len(), 2);
+        assert!(selected.gain_error(&selected.tried[1]).is_some_and(|error| error > 0.0));
+        assert_eq!(selected.gain_error(&selected.tried[0]), None);
     }
 
     #[test]
@@ -483,7 +484,7 @@ mod tests {
             let problem = Problem { hidden: 4, ..problem(&data.rows, &pool) };
             let subjects = problem.sample(60, "selection");
             let starts = problem.starts(&subjects, 2);
-            let score = problem.score(problem.plain(2), &subjects, &starts).unwrap();
+            let score = problem.score(Problem::simple(2), &subjects, &starts).unwrap();
             let members = problem.members(&selected(2), 2).unwrap();
             (score.likelihoods, members.into_iter().map(|half| half.member.parameters).collect::<Vec<_>>())
         };

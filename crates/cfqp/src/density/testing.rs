@@ -46,5 +46,5 @@ pub(super) fn simple(classes: usize) -> Choice {
 
 /// [`simple`] without alternatives.
 pub(super) fn selected(classes: usize) -> Selected {
-    Selected { choice: simple(classes), ladder: Vec::new(), others: Vec::new() }
+    Selected { choice: simple(classes), tried: Vec::new(), others: Vec::new() }
 }

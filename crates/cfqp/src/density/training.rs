@@ -88,6 +88,7 @@ impl Adam {
 pub(crate) struct Trained {
     pub member: Member,
     pub steps: usize,
+    pub likelihood: f64,
 }
 
 /// Trains a network of the given form.
@@ -130,7 +131,11 @@ pub(crate) fn train(
         }
     }
     let parameters = stopping.best;
-    Ok(Trained { member: Member { form: form.clone(), parameters }, steps: stopping.best_step })
+    Ok(Trained {
+        member: Member { form: form.clone(), parameters },
+        steps: stopping.best_step,
+        likelihood: stopping.best_score,
+    })
 }
 
 /// Keeps the parameters with the best held-out likelihood.
@@ -336,7 +341,6 @@ mod tests {
             weights,
             law,
             varying_scale,
-            interaction_penalty: 1.0,
         }
     }
 

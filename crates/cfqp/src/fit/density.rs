@@ -1,15 +1,17 @@
 //! The recipe for outcomes of few elements: mixture density networks on halves of the subjects.
 
+use super::finish::assemble;
 use super::predictive_power::HeldOutPredictions;
+use crate::Result;
 use crate::config::{Base, Classes, FitConfig};
 use crate::density::{
-    Ensemble, Half, LevelCalibration, Member, OutcomeScale, Problem, RowSummary, Rows, Selected,
+    Ensemble, FittedMember, LevelCalibration, Member, OutcomeScale, Problem, RowSummary, Rows, Score,
+    Selected, class_views,
 };
 use crate::math::{adjusted_rand_index, mean};
-use crate::model::{ClassScore, FitReport, Header, Model, Predictor, SplitSizes, Support, density_rows};
+use crate::model::{ClassScore, FitReport, Model, Predictor, SplitSizes, density_rows};
 use crate::models::{BaseConfig, MlpConfig};
 use crate::train::{Context, sample};
-use crate::{Result, stream};
 
 /// The largest number of outcome elements of a density.
 const MAX_OUTCOMES: usize = 8;
@@ -60,7 +62,9 @@ pub(super) fn fit_density(context: &Context<'_>) -> Result<Model> {
     let (d_t, seed) = (context.scaler.t.elements(), context.config.seed);
     ensemble.calibration = LevelCalibration::fit(&ensemble, &rows, d_t, seed, context.pool);
     let report = report(context, &rows, &ensemble, &halves, &selected);
-    assemble(context, ensemble, report)
+    let all: Vec<usize> = (0..context.data.len()).collect();
+    let (base, classes) = (base(&ensemble), ensemble.classes());
+    assemble(context, base, classes, Predictor::Density(ensemble), &all, report)
 }
 
 /// The held-out score of every number of classes, on the scale of the outcomes that is best.
@@ -81,30 +85,12 @@ fn best_candidate(context: &Context<'_>) -> Result<Candidate> {
     Ok(best)
 }
 
-fn assemble(context: &Context<'_>, ensemble: Ensemble, report: FitReport) -> Result<Model> {
-    let hidden = ensemble.members[0].form.hidden;
-    let base = match hidden {
+/// The base model that stands for the form of the members.
+fn base(ensemble: &Ensemble) -> BaseConfig {
+    match ensemble.members[0].form.hidden {
         0 => BaseConfig::Linear(Default::default()),
         width => BaseConfig::Mlp(MlpConfig { hidden: vec![width; 2], ..MlpConfig::default() }),
-    };
-    let header = Header {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        config: FitConfig::clone(context.config),
-        shapes: context.shapes.clone(),
-        base,
-        classes: ensemble.classes(),
-        scaler: context.scaler.clone(),
-        calibration: None,
-        members: None,
-        alternatives: Vec::new(),
-        density: None,
-        report,
-        layout: None,
-    };
-    let all: Vec<usize> = (0..context.data.len()).collect();
-    let support = Support::new(&context.batcher(), &all, &mut stream(context.config.seed, &["support"]))?;
-    let (device, pool) = (context.device.clone(), context.pool.clone());
-    Ok(Model::new(header, Predictor::Density(ensemble), support, device, pool))
+    }
 }
 
 /// The scales to try: that of the data, and the logarithm of outcomes that are all positive.
@@ -144,7 +130,7 @@ fn select_on(context: &Context<'_>, scales: Vec<OutcomeScale>) -> Result<Candida
         if rows.is_observed(i / rows.d, j) { scales[j].log_slope(f64::from(*y)) } else { 0.0 }
     };
     let jacobian = outcomes.iter().enumerate().map(slope).sum::<f64>() / rows.subjects.len() as f64;
-    let best = selected.ladder.iter().map(|score| mean(&score.likelihoods)).fold(f64::MIN, f64::max);
+    let best = selected.tried.iter().map(|score| mean(&score.likelihoods)).fold(f64::MIN, f64::max);
     Ok(Candidate { scales, rows, score: best + jacobian, selected })
 }
 
@@ -184,30 +170,29 @@ fn distinct_at_most(rows: &Rows, column: usize, count: usize) -> bool {
 }
 
 /// The correlation of the normal scores of two rows of one subject, from members that were not fitted to it.
-fn learned_rho(halves: &[Half], rows: &Rows) -> f64 {
-    let (mut products, mut squares) = ((0.0, 0.0), (0.0, 0.0));
+fn learned_rho(halves: &[FittedMember], rows: &Rows) -> f64 {
+    let (mut products, mut squares) = (0.0, 0.0);
     for half in halves {
         let mut evaluator = half.member.evaluator();
         for &subject in half.held_out.iter().filter(|&&subject| rows.subjects[subject].len() > 1) {
-            for (weight, scores) in evaluator.scores(rows, &rows.subjects[subject]) {
-                for scores in scores.iter().map(|of_element| of_element.iter().filter(|g| g.is_finite())) {
+            for view in class_views(&mut evaluator, rows, &rows.subjects[subject]) {
+                let weight = view.posterior;
+                for j in 0..rows.d {
+                    let scores = view.scores.iter().skip(j).step_by(rows.d).filter(|g| g.is_finite());
                     let (m, sum, square) = scores.fold((0.0, 0.0, 0.0), |(m, sum, square), g| {
                         let g = g.clamp(-3.0, 3.0);
                         (m + 1.0, sum + g, square + g * g)
                     });
                     if m > 1.0 {
                         // the mean over pairs, each subject with the weight of its rows
-                        products.0 += weight * (sum * sum - square) / (m - 1.0);
-                        products.1 += weight * m;
-                        squares.0 += weight * square;
-                        squares.1 += weight * m;
+                        products += weight * (sum * sum - square) / (m - 1.0);
+                        squares += weight * square;
                     }
                 }
             }
         }
     }
-    let (product, square) = (products.0 / f64::max(products.1, 1e-9), squares.0 / f64::max(squares.1, 1e-9));
-    (product / square.max(1e-9)).clamp(0.0, 0.99)
+    (products / f64::max(squares, 1e-9)).clamp(0.0, 0.99)
 }
 
 /// The report of the fit.
@@ -215,7 +200,7 @@ fn report(
     context: &Context<'_>,
     rows: &Rows,
     ensemble: &Ensemble,
-    halves: &[Half],
+    halves: &[FittedMember],
     selected: &Selected,
 ) -> FitReport {
     let held_out = HeldOut::new(context, rows, ensemble, halves);
@@ -262,7 +247,7 @@ fn unused_settings(context: &Context<'_>) -> Option<String> {
 
 fn candidates(context: &Context<'_>, selected: &Selected) -> Vec<ClassScore> {
     let base = if context.config.base == Base::Linear { Base::Linear } else { Base::Mlp };
-    let score = |score: &crate::density::Score| {
+    let score = |score: &Score| {
         let nll = -mean(&score.likelihoods);
         ClassScore {
             base,
@@ -275,21 +260,22 @@ fn candidates(context: &Context<'_>, selected: &Selected) -> Vec<ClassScore> {
             chosen: score.choice.classes == selected.choice.classes,
         }
     };
-    selected.ladder.iter().map(score).collect()
+    selected.tried.iter().map(score).collect()
 }
 
 /// The mean agreement of the members' classes with the first's (adjusted Rand index).
-fn agreement(halves: &[Half], rows: &Rows) -> f64 {
+fn agreement(halves: &[FittedMember], rows: &Rows) -> f64 {
     let all: Vec<usize> = (0..rows.subjects.len()).collect();
     let subjects = sample(&all, 2000);
-    let labels = |half: &Half| -> Vec<usize> {
+    let labels = |half: &FittedMember| -> Vec<usize> {
         let classes = half.member.form.classes;
         let posteriors = half.member.posteriors(rows, &subjects);
         posteriors.chunks_exact(classes).map(largest).collect()
     };
     let Some((first, others)) = halves.split_first() else { return 1.0 };
     let classes = first.member.form.classes;
-    let others: Vec<&Half> = others.iter().filter(|half| half.member.form.classes == classes).collect();
+    let others: Vec<&FittedMember> =
+        others.iter().filter(|half| half.member.form.classes == classes).collect();
     let first = labels(first);
     let agreements: Vec<f64> =
         others.into_iter().map(|half| adjusted_rand_index(&first, &labels(half))).collect();
@@ -312,7 +298,7 @@ struct HeldOut {
 }
 
 impl HeldOut {
-    fn new(context: &Context<'_>, rows: &Rows, ensemble: &Ensemble, halves: &[Half]) -> Self {
+    fn new(context: &Context<'_>, rows: &Rows, ensemble: &Ensemble, halves: &[FittedMember]) -> Self {
         let mut summary = vec![RowSummary::new(rows.d, ensemble.classes()); rows.len()];
         let mut likelihoods = vec![Vec::new(); rows.subjects.len()];
         for half in halves {

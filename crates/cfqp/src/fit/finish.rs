@@ -42,12 +42,26 @@ pub(super) fn finish(
         calibration: split.calibration.len(),
     };
     report.delta_hat = delta_hat(context, &mixture);
+    let classes = mixture.classes();
+    let predictor = Predictor::ClassNetworks(ClassNetworks { mixture, alternatives, calibration });
+    assemble(context, base, classes, predictor, &split.train, report)
+}
+
+/// The model of a predictor, with the treatments of `rows` as its support.
+pub(super) fn assemble(
+    context: &Context<'_>,
+    base: BaseConfig,
+    classes: usize,
+    predictor: Predictor,
+    rows: &[usize],
+    report: FitReport,
+) -> Result<Model> {
     let header = Header {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         config: FitConfig::clone(context.config),
         shapes: context.shapes.clone(),
         base,
-        classes: mixture.classes(),
+        classes,
         scaler: context.scaler.clone(),
         calibration: None,
         members: None,
@@ -57,8 +71,7 @@ pub(super) fn finish(
         layout: None,
     };
     let mut rng = stream(context.config.seed, &["support"]);
-    let support = Support::new(&context.batcher(), &split.train, &mut rng)?;
-    let predictor = Predictor::ClassNetworks(ClassNetworks { mixture, alternatives, calibration });
+    let support = Support::new(&context.batcher(), rows, &mut rng)?;
     Ok(Model::new(header, predictor, support, context.device.clone(), context.pool.clone()))
 }
 

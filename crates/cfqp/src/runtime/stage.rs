@@ -17,6 +17,8 @@ pub enum Stage {
     },
     /// Choice of the base model where the classes of the training units are given.
     BaseModel,
+    /// Choice of the class weights and the noise law of mixture density networks.
+    Form,
     /// Choice of the training length of the ensemble's members.
     TrainingLength,
     /// Training of the ensemble's members.
@@ -36,6 +38,7 @@ impl fmt::Display for Stage {
             Self::Classes { classes: 1, base } => write!(f, "1 class, {base}"),
             Self::Classes { classes, base } => write!(f, "{classes} classes, {base}"),
             Self::BaseModel => f.write_str("choosing the base model"),
+            Self::Form => f.write_str("choosing class weights and noise"),
             Self::TrainingLength => f.write_str("choosing training length"),
             Self::Ensemble => f.write_str("ensemble"),
             Self::ClassModels => f.write_str("one model per class"),
