@@ -77,6 +77,8 @@ pub(super) struct TableFit {
     pub width: f64,
     /// The number of classes that the fit chose.
     pub classes: usize,
+    /// The same, with classes that respond alike to the treatment counted once.
+    pub kinds: usize,
     /// The number of classes of the world.
     pub true_classes: usize,
     /// Duration of the fit in seconds.
@@ -142,6 +144,7 @@ impl Plan {
         let error = found.cf_mse_y.ok_or_else(|| missing("variance of y"))?;
         let limit = found.limit.ok_or_else(|| missing("Bayes limit"))?;
         let scale = if model.is_log_scale() { OutcomeScale::Logarithmic } else { OutcomeScale::Linear };
+        let alike = &model.fit_report().alike_classes;
         Ok(TableFit {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             world: self.world,
@@ -155,6 +158,7 @@ impl Plan {
             coverage: found.coverage,
             width: found.width,
             classes: model.classes(),
+            kinds: model.classes() - alike.iter().map(|group| group.len() - 1).sum::<usize>(),
             true_classes: self.world.classes(),
             fit_seconds,
             calibration: graded(Assumption::Calibration)?,
@@ -177,9 +181,17 @@ impl TableFit {
         (same_data && same_program).then_some(fit)
     }
 
-    /// Whether the fit found the world's number of classes.
+    /// Whether the fit found the world's number of classes; those that are reported to respond alike count once.
     pub(super) fn has_right_classes(&self) -> bool {
-        self.classes == self.true_classes
+        self.kinds == self.true_classes
+    }
+
+    /// `3`, or `3, 2 kinds` if some of three classes respond alike.
+    pub(super) fn classes_text(&self) -> String {
+        match self.classes == self.kinds {
+            true => self.classes.to_string(),
+            false => format!("{}, {}", self.classes, pluralise(self.kinds, "kind")),
+        }
     }
 
     /// Whether the verdict on calibration warns: doubtful or failed.

@@ -31,7 +31,7 @@ pub(super) struct WorldSummary {
     pub true_classes: usize,
     /// The number of classes of every fit.
     pub classes: Vec<usize>,
-    /// The number of fits with the true number of classes.
+    /// The number of fits with the true number of classes; classes that respond alike count once.
     pub right_classes: usize,
     pub fit_seconds: f64,
     /// The grade of calibration of every fit.
@@ -176,6 +176,7 @@ pub(super) mod tests {
             coverage,
             width: 1.0,
             classes: 3,
+            kinds: CLASSES_PLACEHOLDER,
             true_classes: world.classes(),
             fit_seconds: 2.0,
             calibration: graded,

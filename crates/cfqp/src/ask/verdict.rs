@@ -409,6 +409,10 @@ impl Model {
         };
         let figure = if one_suffices { 0.0 } else { smallest };
         let mut verdict = Verdict::new(Assumption::NumberOfClasses, figure, limits, sentence);
+        if let Some(sentence) = report.alike_sentence() {
+            verdict.grade = verdict.grade.max(Grade::Doubtful);
+            verdict.sentence += &format!("; {sentence}");
+        }
         if let Some(share) = self.further_gain().filter(|share| *share > MAX_FURTHER_GAIN) {
             verdict.grade = verdict.grade.max(Grade::Doubtful);
             let gain = 100.0 * share;

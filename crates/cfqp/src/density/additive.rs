@@ -1,4 +1,4 @@
-//! Starts: additive mixtures y = g(x) + h_k(t) + noise, fitted by penalised EM in closed form from many random starts.
+//! Starts: additive mixtures y = g(x) + x D (t, t^2) + h_k(t) + noise, fitted by penalised EM in closed form from many random starts.
 //!
 //! They are cheap, smooth, and find classes that a network cannot find by itself. Solutions are compared by their
 //! approximate evidence: log-likelihood, minus the penalty, minus the log volume of each class's curve.
@@ -6,18 +6,22 @@
 use rand::RngExt as _;
 use rand_distr::StandardNormal;
 
-use super::network::{T_HALF_RANGE, X_HALF_RANGE};
+use super::network::{T_HALF_RANGE, X_HALF_RANGE, interaction_factors, powers};
 use super::rows::Rows;
 use crate::Rng;
 use crate::math::{cholesky, cholesky_solve, dot, log_sum_exp_of};
 
 /// The smoothness of curves: factors on the prior precision of cosines.
-const SMOOTHNESS: [f64; 3] = [0.1, 1.0, 10.0];
+const SMOOTHNESS: [f64; 4] = [0.1, 1.0, 10.0, 100.0];
+/// Rounds after which every curve has the smoothness with the largest evidence.
+const GIVEN_SMOOTHNESS_ROUNDS: usize = 6;
 /// The prior precision of the slope of a curve in t ...
 const SLOPE: f64 = 0.5;
 /// ... and of one in a treatment of few values: which group of outcomes under one value belongs to which under another cannot
 /// be seen, so the classes are taken to respond as little as possible.
 const FEW_VALUES_SLOPE: f64 = 50.0;
+/// The prior precision of products of covariates and treatments.
+const INTERACTION: f64 = 20.0;
 /// Degrees of freedom of the noise, for robustness.
 const FREEDOM: f64 = 6.0;
 /// EM rounds of a start ...
@@ -37,7 +41,8 @@ pub(crate) struct Solution {
     /// `[subjects, classes]`
     pub responsibilities: Vec<f64>,
     pub evidence: f64,
-    smoothness: f64,
+    /// Of the curve of every class.
+    pub smoothness: Vec<f64>,
 }
 
 /// A matrix of features, with the prior precision of each coefficient.
@@ -110,6 +115,24 @@ fn push_cosines(value: f64, half_range: f64, count: usize, out: &mut Vec<f64>) {
     }
 }
 
+/// Weighted sums of squares and products of the treatments' features and a target.
+struct NormalEquations {
+    gram: Vec<f64>,
+    /// `[width, d]`
+    moments: Vec<f64>,
+}
+
+/// A curve h(t) of one class.
+struct Curve {
+    /// `[width, d]`
+    coefficients: Vec<f64>,
+    smoothness: f64,
+    /// Its contribution to the evidence of a solution, beside the likelihood ...
+    evidence: f64,
+    /// ... and with it, up to a term that does not depend on the smoothness.
+    total_evidence: f64,
+}
+
 /// The data of a search, and the fit with one class.
 pub(crate) struct Additive {
     d: usize,
@@ -128,23 +151,47 @@ pub(crate) struct Additive {
     deviation: Vec<f64>,
 }
 
-/// The numbers of cosines of every column.
+/// The features of covariates and treatments, as those of a [`Form`](super::network::Form).
 #[derive(Clone, Copy)]
-pub(crate) struct Cosines<'a> {
-    pub x: &'a [usize],
-    pub t: &'a [usize],
+pub(crate) struct Basis<'a> {
+    pub x_cosines: &'a [usize],
+    pub t_cosines: &'a [usize],
+    pub interactions: bool,
+}
+
+impl Basis<'_> {
+    fn interaction_features(&self) -> usize {
+        let of_covariate: usize = self.t_cosines.iter().map(|&cosines| powers(cosines)).sum();
+        if self.interactions { self.x_cosines.len() * of_covariate } else { 0 }
+    }
+
+    /// Prior precisions of the features of the covariates.
+    fn covariate_precisions(&self) -> Vec<f64> {
+        let of_column = |&count: &usize| (0..=count).map(|j| if j == 0 { 0.1 } else { (j * j) as f64 });
+        let interactions = std::iter::repeat_n(INTERACTION, self.interaction_features());
+        self.x_cosines.iter().flat_map(of_column).chain(interactions).collect()
+    }
+
+    /// Appends the features of the covariates, with their interactions.
+    fn push_covariates(&self, x: &[f32], t: &[f32], out: &mut Vec<f64>) {
+        for (&x, &count) in x.iter().zip(self.x_cosines) {
+            push_cosines(x.into(), X_HALF_RANGE, count, out);
+        }
+        for (&t, &count) in t.iter().zip(self.t_cosines).filter(|_| self.interactions) {
+            for factor in interaction_factors(t, count) {
+                out.extend(x.iter().map(|&x| f64::from(x * factor)));
+            }
+        }
+    }
 }
 
 impl Additive {
     /// The search data of `subjects`.
-    pub(crate) fn new(rows: &Rows, subjects: &[usize], cosines: Cosines<'_>) -> Self {
-        let d_x = cosines.x.len();
-        let squares = |j: usize| (j * j) as f64;
-        let x_terms =
-            cosines.x.iter().flat_map(|&c| (0..=c).map(move |j| if j == 0 { 0.1 } else { squares(j) }));
+    pub(crate) fn new(rows: &Rows, subjects: &[usize], basis: Basis<'_>) -> Self {
+        let d_x = basis.x_cosines.len();
         let slope = |c: usize| if c == 0 { FEW_VALUES_SLOPE } else { SLOPE };
-        let t_terms = cosines
-            .t
+        let t_terms = basis
+            .t_cosines
             .iter()
             .flat_map(|&c| (0..=c).map(move |j| (j > 0, if j == 0 { slope(c) } else { (j * j * j) as f64 })));
         let (mut smooth, mut t_precisions) = (vec![false], vec![0.3]);
@@ -152,7 +199,7 @@ impl Additive {
             smooth.push(is_smooth);
             t_precisions.push(precision);
         }
-        let x_precisions: Vec<f64> = x_terms.collect();
+        let x_precisions = basis.covariate_precisions();
         let mut covariates = Features::new(x_precisions.clone(), vec![false; x_precisions.len()]);
         let mut treatments = Features::new(t_precisions, smooth);
         let width = 1 + d_x;
@@ -165,11 +212,9 @@ impl Additive {
                 own.push(subject_of.len());
                 subject_of.push(subject_rows.len());
                 let (x, t) = rows.input(row).split_at(d_x);
-                for (&x, &count) in x.iter().zip(cosines.x) {
-                    push_cosines(x.into(), X_HALF_RANGE, count, &mut covariates.values);
-                }
+                basis.push_covariates(x, t, &mut covariates.values);
                 treatments.values.push(1.0);
-                for (&t, &count) in t.iter().zip(cosines.t) {
+                for (&t, &count) in t.iter().zip(basis.t_cosines) {
                     push_cosines(t.into(), T_HALF_RANGE, count, &mut treatments.values);
                 }
                 weights.values.push(1.0);
@@ -209,11 +254,13 @@ impl Additive {
         if cholesky(&mut factor, p).is_ok() {
             self.covariate_factor = factor;
         }
+        let ones = vec![1.0; self.rows()];
         self.single = vec![0.0; self.rows() * d];
         let mut curve = vec![0.0; self.rows() * d];
         for _ in 0..15 {
             let target = subtract(&self.outcomes, &self.single);
-            curve = self.fit_curve(&target, |_| 1.0, 1.0, 1.0).0;
+            let normal = self.normal_equations(&target, &ones);
+            curve = self.treatments.fitted(&self.curve(&normal, 1.0, 1.0).coefficients, d);
             self.single = self.fit_covariates(&subtract(&self.outcomes, &curve));
         }
         self.residuals = subtract(&subtract(&self.outcomes, &self.single), &curve);
@@ -237,53 +284,66 @@ impl Additive {
         self.covariates.fitted(&coefficients, self.d)
     }
 
-    /// h(t) that is nearest to `target`, and its contribution to the evidence.
-    fn fit_curve(
-        &self,
-        target: &[f64],
-        weight: impl Fn(usize) -> f64,
-        variance: f64,
-        smoothness: f64,
-    ) -> (Vec<f64>, f64) {
+    /// The normal equations of a curve h(t) near `target`, without its prior.
+    fn normal_equations(&self, target: &[f64], weights: &[f64]) -> NormalEquations {
+        let weight = |row: usize| weights[row];
+        let gram = self.treatments.gram(weight);
+        let moments = self.treatments.moments(self.d, target, weight);
+        NormalEquations { gram, moments }
+    }
+
+    /// The curve with the smoothness of the largest evidence.
+    fn best_curve(&self, normal: &NormalEquations, variance: f64, smoothness: &[f64]) -> Curve {
+        let curves = smoothness.iter().map(|&smoothness| self.curve(normal, variance, smoothness));
+        let best = curves.max_by(|a, b| a.total_evidence.total_cmp(&b.total_evidence));
+        best.expect("at least one smoothness")
+    }
+
+    /// h(t) with a given smoothness, and its contribution to the evidence.
+    fn curve(&self, normal: &NormalEquations, variance: f64, smoothness: f64) -> Curve {
         let (q, d) = (self.treatments.width, self.d);
         let precision = |j: usize| {
             self.treatments.precisions[j] * if self.treatments.smooth[j] { smoothness } else { 1.0 }
         };
-        let mut gram = self.treatments.gram(&weight);
+        let mut gram = normal.gram.clone();
         (0..q).for_each(|j| gram[j * q + j] += variance * precision(j));
-        let mut coefficients = self.treatments.moments(d, target, &weight);
+        let mut coefficients = normal.moments.clone();
         if cholesky_solve(&mut gram, q, &mut coefficients, d).is_err() {
-            return (vec![0.0; target.len()], f64::NEG_INFINITY);
+            let coefficients = vec![0.0; q * d];
+            let none = f64::NEG_INFINITY;
+            return Curve { coefficients, smoothness, evidence: none, total_evidence: none };
         }
         let evidence = (0..q).map(|j| {
             let squares: f64 = coefficients[j * d..][..d].iter().map(|c| c * c).sum();
             let volume = 0.5 * (variance * precision(j)).ln() - gram[j * q + j].ln();
             volume * d as f64 - 0.5 * precision(j) * squares
         });
-        let evidence = evidence.sum();
-        (self.treatments.fitted(&coefficients, d), evidence)
+        let evidence: f64 = evidence.sum();
+        // what the smoothness changes: the volume, and the explained part of the squares
+        let volume = (0..q).map(|j| 0.5 * (variance * precision(j)).ln() - gram[j * q + j].ln()).sum::<f64>();
+        let total_evidence = volume * d as f64 + 0.5 * dot(&coefficients, &normal.moments) / variance;
+        Curve { coefficients, smoothness, evidence, total_evidence }
     }
 
     /// The best distinct solutions of `runs` random starts, best first.
     pub(crate) fn search(&self, classes: usize, runs: usize, keep: usize, rng: &mut Rng) -> Vec<Solution> {
         if classes == 1 {
-            let responsibilities = vec![1.0; self.subject_rows.len()];
-            return vec![Solution { responsibilities, evidence: 0.0, smoothness: 1.0 }];
+            return vec![Solution::one_class(self.subject_rows.len())];
         }
         let run = |_| {
             let smoothness = SMOOTHNESS[rng.random_range(0..SMOOTHNESS.len())];
             let start = self.random_start(classes, rng);
-            self.em(start, classes, smoothness, ROUNDS)
+            self.em(start, vec![smoothness; classes], ROUNDS, GIVEN_SMOOTHNESS_ROUNDS)
         };
         Solution::best_distinct((0..runs).map(run).collect(), classes, keep)
     }
 
     /// EM from given responsibilities of these subjects.
-    pub(crate) fn refine(&self, start: Vec<f64>, classes: usize, smoothness: f64) -> Solution {
-        if classes == 1 {
-            return Solution { responsibilities: start, evidence: 0.0, smoothness };
+    pub(crate) fn refine(&self, start: Vec<f64>, smoothness: &[f64]) -> Solution {
+        if smoothness.len() == 1 {
+            return Solution { responsibilities: start, evidence: 0.0, smoothness: smoothness.to_vec() };
         }
-        self.em(start, classes, smoothness, REFINING_ROUNDS)
+        self.em(start, smoothness.to_vec(), REFINING_ROUNDS, 1)
     }
 
     /// Subjects near random lines in (t, residual), or in random cells; each is seeded far from those before it.
@@ -337,12 +397,14 @@ impl Additive {
         slopes.iter().enumerate().map(of_element).sum::<f64>() + along
     }
 
-    fn em(&self, start: Vec<f64>, classes: usize, smoothness: f64, rounds: usize) -> Solution {
-        let mut state = EmState::new(self, start, classes, smoothness);
+    /// EM with one class per entry of `smoothness`, which is kept for the first `given` rounds.
+    fn em(&self, start: Vec<f64>, smoothness: Vec<f64>, rounds: usize, given: usize) -> Solution {
+        let mut state = EmState::new(self, start, smoothness);
         for round in 0..rounds {
-            state.round(round);
+            state.round(round, round >= given);
         }
-        Solution { responsibilities: state.responsibilities, evidence: state.evidence, smoothness }
+        let EmState { responsibilities, evidence, smoothness, .. } = state;
+        Solution { responsibilities, evidence, smoothness }
     }
 }
 
@@ -350,7 +412,8 @@ impl Additive {
 struct EmState<'a> {
     search: &'a Additive,
     classes: usize,
-    smoothness: f64,
+    /// Of the curve of every class.
+    smoothness: Vec<f64>,
     responsibilities: Vec<f64>,
     /// Weights of every row and class that make the fit robust.
     robust: Vec<f64>,
@@ -365,7 +428,8 @@ struct EmState<'a> {
 }
 
 impl<'a> EmState<'a> {
-    fn new(search: &'a Additive, responsibilities: Vec<f64>, classes: usize, smoothness: f64) -> Self {
+    fn new(search: &'a Additive, responsibilities: Vec<f64>, smoothness: Vec<f64>) -> Self {
+        let classes = smoothness.len();
         Self {
             search,
             classes,
@@ -386,16 +450,19 @@ impl<'a> EmState<'a> {
             * self.robust[row * self.classes + k]
     }
 
-    fn round(&mut self, round: usize) {
+    fn round(&mut self, round: usize, choose_smoothness: bool) {
         let search = self.search;
         self.evidence = 0.0;
         let target = subtract(&search.outcomes, &self.covariates);
         let mean_variance = crate::math::mean(&self.variance);
         for k in 0..self.classes {
-            let (curve, evidence) =
-                search.fit_curve(&target, |row| self.weight(row, k), mean_variance, self.smoothness);
-            self.curves[k] = curve;
-            self.evidence += evidence;
+            let weights: Vec<f64> = (0..search.rows()).map(|row| self.weight(row, k)).collect();
+            let normal = search.normal_equations(&target, &weights);
+            let candidates = if choose_smoothness { &SMOOTHNESS[..] } else { &self.smoothness[k..=k] };
+            let curve = search.best_curve(&normal, mean_variance, candidates);
+            self.smoothness[k] = curve.smoothness;
+            self.evidence += curve.evidence;
+            self.curves[k] = search.treatments.fitted(&curve.coefficients, search.d);
         }
         if round % 2 == 1 {
             self.fit_covariates();
@@ -500,9 +567,9 @@ impl<'a> EmState<'a> {
 }
 
 impl Solution {
-    /// The smoothness of its curves.
-    pub(crate) fn smoothness(&self) -> f64 {
-        self.smoothness
+    /// All subjects in one class.
+    pub(crate) fn one_class(subjects: usize) -> Self {
+        Self { responsibilities: vec![1.0; subjects], evidence: 0.0, smoothness: vec![1.0] }
     }
 
     /// The best solutions that differ from those before them, at most `keep`.
@@ -564,7 +631,7 @@ mod tests {
     fn two_crossing_lines_are_found() {
         let data = lines(&[1.0, -1.0], 300, 1, 0.15);
         let all: Vec<usize> = (0..300).collect();
-        let search = Additive::new(&data.rows, &all, Cosines { x: &[3], t: &[3] });
+        let search = Additive::new(&data.rows, &all, Basis { x_cosines: &[3], t_cosines: &[3], interactions: false });
         let found = search.search(2, 16, 2, &mut stream(1, &["search"]));
         // near the crossing nobody can tell the classes apart
         let apart: Vec<usize> = (0..300).filter(|&i| data.rows.input(i)[1].abs() > 0.4).collect();
@@ -578,7 +645,7 @@ mod tests {
     #[test]
     fn solutions_that_differ_in_the_order_of_classes_are_one() {
         let solution =
-            |responsibilities: Vec<f64>, evidence| Solution { responsibilities, evidence, smoothness: 1.0 };
+            |responsibilities: Vec<f64>, evidence| Solution { responsibilities, evidence, smoothness: vec![1.0; 2] };
         let solutions = vec![
             solution(vec![1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0], 1.0),
             solution(vec![0.0, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 0.0], 3.0),
@@ -592,7 +659,7 @@ mod tests {
     fn rows_of_one_subject_have_one_class() {
         let data = lines(&[1.0, -1.0], 60, 4, 0.3);
         let all: Vec<usize> = (0..60).collect();
-        let search = Additive::new(&data.rows, &all, Cosines { x: &[0], t: &[0] });
+        let search = Additive::new(&data.rows, &all, Basis { x_cosines: &[0], t_cosines: &[0], interactions: false });
         let found = search.search(2, 16, 1, &mut stream(1, &["search"]));
         assert_eq!(found[0].responsibilities.len(), 2 * 60);
         assert!(adjusted_rand_index(&labels(&found[0], 2), &data.classes) > 0.85);

@@ -214,7 +214,7 @@ mod tests {
             scales: vec![OutcomeScale::Identity],
             calibration: LevelCalibration::default(),
             learned_rho: None,
-            share: problem.member_share(),
+            error_ratio: 1.0,
         };
         ensemble.calibration = LevelCalibration::fit(&ensemble, &data.rows, 1, 1, &pool);
         let calibration = &ensemble.calibration;
@@ -244,7 +244,7 @@ mod tests {
             scales: vec![OutcomeScale::Identity],
             calibration: LevelCalibration::default(),
             learned_rho: None,
-            share: 0.75,
+            error_ratio: 1.0,
         };
         let world = SecondWorld { ensemble: &ensemble, rows: &data.rows, d_t: 1, seed: 1, purpose: "test" };
         assert_eq!(world.coverage(Correlation::Known(1.0), 0.9), None);

@@ -26,8 +26,8 @@ pub(crate) struct Ensemble {
     pub calibration: LevelCalibration,
     /// The correlation of the noise of two rows of one subject, if subjects were seen more than once.
     pub learned_rho: Option<f64>,
-    /// The share of the subjects that each member was fitted to.
-    pub share: f64,
+    /// The variance of the ensemble's error over that between members.
+    pub error_ratio: f64,
 }
 
 /// A question about the rows of some subjects, with treatments of every row, standardised, `[rows, d_t]`.
@@ -119,11 +119,10 @@ impl Ensemble {
         counts
     }
 
-    /// The variance of the error of the ensemble over that between members: members fitted to a share f of the subjects
-    /// differ by (1 - f) / f of it (the delete-d jackknife). In a simulated second world, where a member is the truth, it
-    /// is 1.
+    /// The variance of the error of the answering members over that between them: 1 in a simulated second world, where
+    /// another member is the truth.
     fn spread_factor(&self, answering: usize) -> f64 {
-        if answering < self.members.len() { 1.0 } else { self.share / (1.0 - self.share).max(1e-3) }
+        if answering < self.members.len() { 1.0 } else { self.error_ratio }
     }
 
     /// Evaluators of all members, or of all but one.
@@ -358,6 +357,11 @@ impl Location {
         (-(self.log_scales[i] - other.log_scales[i]).abs()).exp()
     }
 
+    /// The change of the mean of element `i` from here to there, in scales of the noise here.
+    pub(super) fn response(&self, other: &Self, i: usize) -> f64 {
+        f64::from(other.means[i] - self.means[i]) * (-self.log_scales[i]).exp()
+    }
+
     /// m + s z
     pub(crate) fn at(&self, i: usize, z: f64) -> f64 {
         f64::from(self.means[i]) + self.log_scales[i].exp() * z
@@ -401,7 +405,7 @@ mod tests {
             scales: vec![OutcomeScale::Identity],
             calibration: LevelCalibration::default(),
             learned_rho: None,
-            share: problem.member_share(),
+            error_ratio: 1.0,
         }
     }
 

@@ -4,6 +4,7 @@
 //! fitted to a random half of the subjects, answers as a mixture over members and classes.
 
 mod additive;
+mod alike;
 mod calibration;
 mod ensemble;
 mod law;

@@ -1,7 +1,7 @@
 //! A mixture density network: the class weights, means and scales of an outcome given covariates x and treatment t.
 //!
 //! ```text
-//! m_k = a_k + h_k(t) + b_k x + g(x) + (c + c_k) phi(x, t)
+//! m_k = a_k + h_k(t) + b_k x + g(x) + x D (t, t^2) + (c + c_k) phi(x, t)
 //! log s_k = e_k (+ linear in x, t, t^2),   w_k = softmax(linear in nothing, in x, or in x, t, t^2)
 //! ```
 //!
@@ -45,6 +45,9 @@ pub(crate) struct Form {
     /// The number of cosines of every covariate and every treatment.
     pub x_cosines: Vec<usize>,
     pub t_cosines: Vec<usize>,
+    /// Whether products of covariates with treatments and their squares are among the features of all classes.
+    #[serde(default)]
+    pub interactions: bool,
     /// Width of the hidden layers; 0: none.
     pub hidden: usize,
     pub weights: ClassWeights,
@@ -81,6 +84,7 @@ mod prior {
     /// Of the perceptron's weights, relative to their number of inputs.
     pub(super) const PERCEPTRON: f32 = 1.0;
     pub(super) const CURVE: f32 = 1.0;
+    pub(super) const INTERACTION: f32 = 20.0;
     pub(super) const DEVIATION: f32 = 10.0;
     pub(super) const SCALE: f32 = 3.0;
     pub(super) const WEIGHT: f32 = 1.0;
@@ -100,7 +104,12 @@ impl Form {
     }
 
     fn additive_features(&self) -> usize {
-        self.x_cosines.iter().map(|cosines| 1 + cosines).sum()
+        self.x_cosines.iter().map(|cosines| 1 + cosines).sum::<usize>() + self.interaction_features()
+    }
+
+    fn interaction_features(&self) -> usize {
+        let powers = self.t_cosines.iter().map(|&cosines| powers(cosines)).sum::<usize>();
+        if self.interactions { self.d_x() * powers } else { 0 }
     }
 
     fn curve_features(&self) -> usize {
@@ -175,8 +184,8 @@ impl Form {
         parameters
     }
 
-    /// The prior precision of every parameter.
-    pub(super) fn precisions(&self) -> Vec<f32> {
+    /// The prior precision of every parameter, given the smoothness of the curve of every class.
+    pub(super) fn precisions(&self, smoothness: &[f64]) -> Vec<f32> {
         let parts = self.parts();
         let mut precisions = vec![0.0; self.len()];
         let h = self.hidden as f32;
@@ -188,19 +197,20 @@ impl Form {
         precisions[parts.output.start..shared].fill(prior::PERCEPTRON * h);
         precisions[shared..parts.output.end].fill(prior::DEVIATION * h);
         let frequency = |j: usize| 0.1 + (j * j) as f32;
-        let linear = std::iter::repeat_n(3.0 * prior::DEVIATION, self.d_x());
-        let treatments = self.t_cosines.iter().flat_map(|&c| (0..=c).map(frequency));
-        let heads = self.heads();
-        for (row, precision) in precisions[parts.curves]
-            .chunks_exact_mut(heads)
-            .zip(linear.chain(treatments.map(|f| prior::CURVE * f)))
-        {
-            row.fill(precision);
+        let (curves, heads) = (&mut precisions[parts.curves], self.heads());
+        let (linear, treatments) = curves.split_at_mut(self.d_x() * heads);
+        linear.fill(3.0 * prior::DEVIATION);
+        let frequencies = self.t_cosines.iter().flat_map(|&c| 0..=c);
+        for (row, j) in treatments.chunks_exact_mut(heads).zip(frequencies) {
+            for (own, &smoothness) in row.chunks_exact_mut(self.outcomes).zip(smoothness) {
+                let factor = if j == 0 { 1.0 } else { smoothness as f32 };
+                own.fill(prior::CURVE * factor * frequency(j));
+            }
         }
-        let covariates = self.x_cosines.iter().flat_map(|&c| (0..=c).map(frequency));
-        for (precision, f) in precisions[parts.additive].iter_mut().zip(covariates.cycle()) {
-            *precision = prior::CURVE * f;
-        }
+        let covariates = self.x_cosines.iter().flat_map(|&c| (0..=c).map(|j| prior::CURVE * frequency(j)));
+        let interactions = std::iter::repeat_n(prior::INTERACTION, self.interaction_features());
+        let of_outcome = covariates.chain(interactions).cycle();
+        precisions[parts.additive].iter_mut().zip(of_outcome).for_each(|(own, precision)| *own = precision);
         precisions[parts.scale_slopes].fill(prior::SCALE);
         precisions[parts.weight_slopes].fill(prior::WEIGHT);
         precisions
@@ -265,6 +275,19 @@ fn push_cosines(x: f32, half_range: f32, count: usize, out: &mut Vec<f32>) {
     }
 }
 
+/// The number of functions of a treatment that interact with covariates: one of few values has only a slope.
+pub(super) fn powers(cosines: usize) -> usize {
+    if cosines == 0 { 1 } else { 2 }
+}
+
+/// What covariates are multiplied with for their interactions with a treatment: the treatment itself, within its usual range,
+/// and a cosine that is largest in the middle of it.
+pub(super) fn interaction_factors(t: f32, cosines: usize) -> impl Iterator<Item = f32> {
+    let r = T_HALF_RANGE as f32;
+    let t = t.clamp(-r, r);
+    [t, (std::f32::consts::PI * t / r).cos()].into_iter().take(powers(cosines))
+}
+
 impl Form {
     /// The features that are linear in the parameters.
     fn features(&self, input: &[f32], pass: &mut Pass) {
@@ -281,6 +304,13 @@ impl Form {
         }
         for (&x, &count) in x.iter().zip(&self.x_cosines) {
             push_cosines(x, X_HALF_RANGE as f32, count, additive_features);
+        }
+        if self.interactions {
+            for (&t, &count) in t.iter().zip(&self.t_cosines) {
+                for factor in interaction_factors(t, count) {
+                    additive_features.extend(x.iter().map(|x| x * factor));
+                }
+            }
         }
         let quadratic = |out: &mut Vec<f32>| {
             out.extend_from_slice(input);
@@ -479,6 +509,7 @@ mod tests {
             outcomes: 1,
             x_cosines: vec![3],
             t_cosines: vec![2],
+            interactions: true,
             hidden: 4,
             weights: ClassWeights::CovariatesAndTreatment,
             law: NoiseLaw::Skewed,
@@ -508,7 +539,7 @@ mod tests {
     #[test]
     fn every_parameter_has_a_place_and_a_precision() {
         let form = form();
-        assert_eq!(form.precisions().len(), form.len());
+        assert_eq!(form.precisions(&[1.0; 3]).len(), form.len());
         let parameters = form.init(&mut stream(1, &["init"]));
         assert_eq!(parameters.len(), form.len());
         assert!(parameters.iter().all(|p| p.is_finite()) && form.is_bounded());

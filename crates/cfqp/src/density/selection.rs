@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use rand::RngExt as _;
 use rand::seq::SliceRandom as _;
 
-use super::additive::{Additive, Cosines, Solution};
+use super::additive::{Additive, Basis, Solution};
 use super::law::NoiseLaw;
 use super::member::Member;
 use super::network::{ClassWeights, Form};
@@ -44,6 +44,8 @@ pub(crate) struct Problem<'a> {
     pub rows: &'a Rows,
     pub x_cosines: Vec<usize>,
     pub t_cosines: Vec<usize>,
+    /// Whether products of covariates and treatments may be used.
+    pub interactions: bool,
     pub hidden: usize,
     pub seed: u64,
     pub pool: &'a Pool,
@@ -54,6 +56,8 @@ pub(crate) struct Problem<'a> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Choice {
     pub classes: usize,
+    /// Whether covariates change the response to the treatment, in all classes alike.
+    pub interactions: bool,
     pub weights: ClassWeights,
     pub law: NoiseLaw,
     pub varying_scale: bool,
@@ -93,6 +97,7 @@ impl Problem<'_> {
             outcomes: self.rows.d,
             x_cosines: self.x_cosines.clone(),
             t_cosines: self.t_cosines.clone(),
+            interactions: choice.interactions,
             hidden: self.hidden,
             weights: choice.weights,
             law: choice.law,
@@ -100,24 +105,24 @@ impl Problem<'_> {
         }
     }
 
-    pub(crate) fn cosines(&self) -> Cosines<'_> {
-        Cosines { x: &self.x_cosines, t: &self.t_cosines }
+    pub(crate) fn basis(&self, interactions: bool) -> Basis<'_> {
+        Basis { x_cosines: &self.x_cosines, t_cosines: &self.t_cosines, interactions }
     }
 
     /// A form with every option: weights by covariates and treatment, skewed noise of varying scale.
-    fn flexible(&self, classes: usize) -> Choice {
+    fn flexible(&self, classes: usize, interactions: bool) -> Choice {
         // treatments of several rows of one subject are not weighed together
         let weights = match self.rows.has_repeats() {
             true => ClassWeights::Covariates,
             false => ClassWeights::CovariatesAndTreatment,
         };
-        Choice { classes, weights, law: NoiseLaw::Skewed, varying_scale: true }
+        Choice { classes, interactions, weights, law: NoiseLaw::Skewed, varying_scale: true }
     }
 
     /// A form that suits most data: weights by covariates, robust noise of constant scale.
-    fn simple(classes: usize) -> Choice {
+    fn simple(classes: usize, interactions: bool) -> Choice {
         let weights = ClassWeights::Covariates;
-        Choice { classes, weights, law: NoiseLaw::StudentT, varying_scale: false }
+        Choice { classes, interactions, weights, law: NoiseLaw::StudentT, varying_scale: false }
     }
 
     /// At most `max` of all subjects, in random order.
@@ -129,9 +134,9 @@ impl Problem<'_> {
     }
 
     /// The best additive mixtures of a sample of the subjects, as P(class) of those subjects.
-    fn starts(&self, subjects: &[usize], classes: usize) -> Vec<Solution> {
+    fn starts(&self, subjects: &[usize], classes: usize, interactions: bool) -> Vec<Solution> {
         let searched = &subjects[..subjects.len().min(MAX_START_SUBJECTS)];
-        let search = Additive::new(self.rows, searched, self.cosines());
+        let search = Additive::new(self.rows, searched, self.basis(interactions));
         let rounds: Vec<usize> = (0..4).collect();
         let name = classes.to_string();
         let found = self.pool.map(rounds, |i| {
@@ -151,7 +156,7 @@ impl Problem<'_> {
             let name =
                 ["density", "score", &choice.classes.to_string(), &start.to_string(), &fold.to_string()];
             let mut rng = stream(self.seed, &name);
-            let start = self.refined_start(&starts[start], subjects, &train_on, choice.classes);
+            let start = self.refined_start(&starts[start], subjects, &train_on, choice);
             let task = Task { rows: self.rows, train: &train_on, held_out: &held_out, start: &start };
             let schedule = Schedule::new(train_on.len());
             let trained = train(&form, &task, &schedule, &mut rng, self.monitor)?;
@@ -180,10 +185,11 @@ impl Problem<'_> {
         start: &Solution,
         searched: &[usize],
         train_on: &[usize],
-        classes: usize,
-    ) -> Vec<f64> {
+        choice: Choice,
+    ) -> Solution {
+        let classes = choice.classes;
         if classes == 1 {
-            return vec![1.0; train_on.len()];
+            return Solution::one_class(train_on.len());
         }
         let known = start.responsibilities.len() / classes;
         let place: std::collections::HashMap<usize, usize> =
@@ -194,20 +200,21 @@ impl Problem<'_> {
         };
         let begin: Vec<f64> =
             train_on.iter().flat_map(|subject| of_subject(subject).iter().copied()).collect();
-        let search = Additive::new(self.rows, train_on, self.cosines());
-        search.refine(begin, classes, start.smoothness()).responsibilities
+        let search = Additive::new(self.rows, train_on, self.basis(choice.interactions));
+        search.refine(begin, &start.smoothness)
     }
 
     /// Scores one class, two classes and so on, or a given number; then chooses the form.
     pub(crate) fn select(&self, given: Option<usize>, max_classes: usize) -> Result<Selected> {
         let subjects = self.sample(MAX_SELECTION_SUBJECTS, "selection");
+        let interactions = self.interactions && self.interactions_help(&subjects)?;
         let mut tried: Vec<(Score, Vec<Solution>)> = Vec::new();
         let (mut best, mut since) = (f64::NEG_INFINITY, 0);
         for classes in given.map_or(1..=max_classes, |given| given..=given) {
             self.monitor.stage(Stage::Classes { classes, base: "density" }, FOLDS * (STARTS + 1));
-            let starts = self.starts(&subjects, classes);
-            let simple = self.score(Self::simple(classes), &subjects, &starts)?;
-            let flexible = self.score(self.flexible(classes), &subjects, &starts[..1])?;
+            let starts = self.starts(&subjects, classes, interactions);
+            let simple = self.score(Self::simple(classes, interactions), &subjects, &starts)?;
+            let flexible = self.score(self.flexible(classes, interactions), &subjects, &starts[..1])?;
             let better = mean(&flexible.likelihoods) > mean(&simple.likelihoods);
             let score = if better { flexible } else { simple };
             let value = mean(&score.likelihoods);
@@ -228,9 +235,18 @@ impl Problem<'_> {
         Ok(Selected { choice, tried, others })
     }
 
-    /// The class weights, the scale and the law with the best held-out likelihood, chosen one after the other.
+    /// Whether products of covariates and treatments improve the held-out likelihood of one class.
+    fn interactions_help(&self, subjects: &[usize]) -> Result<bool> {
+        self.monitor.stage(Stage::Form, 2 * FOLDS);
+        let starts = self.starts(subjects, 1, false);
+        let without = self.score(Self::simple(1, false), subjects, &starts)?;
+        let with = self.score(Self::simple(1, true), subjects, &starts)?;
+        Ok(mean(&with.likelihoods) > mean(&without.likelihoods))
+    }
+
+    /// The interactions, the class weights, the scale and the law with the best held-out likelihood, chosen one after the other.
     fn choose_form(&self, found: &Score, subjects: &[usize], starts: &[Solution]) -> Result<Choice> {
-        self.monitor.stage(Stage::Form, 6 * FOLDS);
+        self.monitor.stage(Stage::Form, 7 * FOLDS);
         let mut best = found.clone();
         let weights = match self.rows.has_repeats() {
             _ if best.choice.classes == 1 => vec![],
@@ -239,6 +255,10 @@ impl Problem<'_> {
                 vec![ClassWeights::CovariatesAndTreatment, ClassWeights::Covariates, ClassWeights::Constant]
             }
         };
+        if self.interactions && best.choice.classes > 1 {
+            let other = !best.choice.interactions;
+            self.prefer(&mut best, subjects, starts, [Change::Interactions(other)])?;
+        }
         self.prefer(&mut best, subjects, starts, weights.iter().map(|&weights| Change::Weights(weights)))?;
         self.prefer(&mut best, subjects, starts, [true, false].map(Change::VaryingScale))?;
         let laws = [NoiseLaw::Skewed, NoiseLaw::StudentT, NoiseLaw::Gaussian];
@@ -268,6 +288,7 @@ impl Problem<'_> {
 /// A change of a choice.
 #[derive(Clone, Copy, Debug)]
 enum Change {
+    Interactions(bool),
     Weights(ClassWeights),
     VaryingScale(bool),
     Law(NoiseLaw),
@@ -276,6 +297,7 @@ enum Change {
 impl Change {
     fn of(self, choice: Choice) -> Choice {
         match self {
+            Self::Interactions(interactions) => Choice { interactions, ..choice },
             Self::Weights(weights) => Choice { weights, ..choice },
             Self::VaryingScale(varying_scale) => Choice { varying_scale, ..choice },
             Self::Law(law) => Choice { law, ..choice },
@@ -333,10 +355,8 @@ pub(crate) struct FittedMember {
     pub steps: usize,
 }
 
-/// With fewer subjects than this ...
+/// With fewer subjects than this, members are fitted to three quarters instead of halves.
 const FEW_SUBJECTS: usize = 200;
-/// ... members are fitted to this share.
-const FEW_SUBJECTS_SHARE: f64 = 0.75;
 /// Random starts of the search of one member.
 const MEMBER_RUNS_PER_CLASS: usize = 8;
 
@@ -350,7 +370,8 @@ impl Problem<'_> {
         let mut starts: BTreeMap<usize, Vec<Solution>> = BTreeMap::new();
         for choice in &choices {
             if choice.classes > 1 && !starts.contains_key(&choice.classes) {
-                starts.insert(choice.classes, self.starts(&subjects, choice.classes));
+                let found = self.starts(&subjects, choice.classes, choice.interactions);
+                starts.insert(choice.classes, found);
             }
         }
         let parts: Vec<(Vec<usize>, Vec<usize>)> =
@@ -360,7 +381,7 @@ impl Problem<'_> {
             let ((train_on, held_out), choice) = (&parts[i], choices[i]);
             let mut rng = stream(self.seed, &["density", "member", &i.to_string()]);
             let found = starts.get(&choice.classes).map_or(&[][..], Vec::as_slice);
-            let start = self.member_start(choice.classes, train_on, found, &subjects, &mut rng);
+            let start = self.member_start(choice, train_on, found, &subjects, &mut rng);
             let task = Task { rows: self.rows, train: train_on, held_out, start: &start };
             let schedule = Schedule::new(train_on.len());
             let trained = train(&self.form(choice), &task, &schedule, &mut rng, self.monitor)?;
@@ -383,17 +404,22 @@ impl Problem<'_> {
         chosen.chain(choices).collect()
     }
 
-    /// The share of the subjects that each member is fitted to: half, or more where there are few.
-    pub(crate) fn member_share(&self) -> f64 {
-        if self.rows.subjects.len() < FEW_SUBJECTS { FEW_SUBJECTS_SHARE } else { 0.5 }
+    /// The number of members per split, each without one part of the subjects: both halves, or three quarters four times.
+    fn members_per_split(&self) -> usize {
+        if self.rows.subjects.len() < FEW_SUBJECTS { 4 } else { 2 }
     }
 
-    /// Random parts of the subjects with their complements, `1 / (1 - share)` per split: both halves, or three quarters
-    /// four times.
+    /// The variance of the ensemble's error over that between members: p - 1 for members that each lack 1/p of the subjects
+    /// (the delete-d jackknife).
+    pub(crate) fn error_ratio(&self) -> f64 {
+        self.members_per_split() as f64 - 1.0
+    }
+
+    /// Random parts of the subjects with their complements.
     fn parts(&self, split: usize) -> Vec<(Vec<usize>, Vec<usize>)> {
         let mut subjects: Vec<usize> = (0..self.rows.subjects.len()).collect();
         subjects.shuffle(&mut stream(self.seed, &["density", "halves", &split.to_string()]));
-        let parts = (1.0 / (1.0 - self.member_share())).round() as usize;
+        let parts = self.members_per_split();
         let part = |out: usize| {
             let held_out = |i: usize| i * parts / subjects.len() == out;
             let mut split = (Vec::new(), Vec::new());
@@ -409,27 +435,27 @@ impl Problem<'_> {
     /// with all subjects.
     fn member_start(
         &self,
-        classes: usize,
+        choice: Choice,
         train_on: &[usize],
         starts: &[Solution],
         searched: &[usize],
         rng: &mut crate::Rng,
-    ) -> Vec<f64> {
+    ) -> Solution {
+        let classes = choice.classes;
         if classes == 1 {
-            return vec![1.0; train_on.len()];
+            return Solution::one_class(train_on.len());
         }
         let few = &train_on[..train_on.len().min(MAX_START_SUBJECTS)];
-        let search = Additive::new(self.rows, few, self.cosines());
+        let search = Additive::new(self.rows, few, self.basis(choice.interactions));
         let mut found = search.search(classes, classes * MEMBER_RUNS_PER_CLASS, 1, rng);
         for start in starts {
-            let begin = self.refined_start(start, searched, few, classes);
-            found.push(search.refine(begin, classes, start.smoothness()));
+            found.push(self.refined_start(start, searched, few, choice));
         }
         let best = Solution::best_distinct(found, classes, 1).remove(0);
         if few.len() == train_on.len() {
-            return best.responsibilities;
+            return best;
         }
-        self.refined_start(&best, few, train_on, classes)
+        self.refined_start(&best, few, train_on, choice)
     }
 
     /// Orders the classes of every member like those of the first with the same number of classes.

@@ -36,12 +36,13 @@ pub(super) fn lines(slopes: &[f32], subjects: usize, repeats: usize, deviation: 
 
 /// A problem without hidden layers.
 pub(super) fn problem<'a>(rows: &'a Rows, pool: &'a Pool) -> Problem<'a> {
-    Problem { rows, x_cosines: vec![0], t_cosines: vec![0], hidden: 0, seed: 3, pool, monitor: &() }
+    Problem { rows, x_cosines: vec![0], t_cosines: vec![0], interactions: false, hidden: 0, seed: 3, pool, monitor: &() }
 }
 
 /// Gaussian noise of constant scale, constant class weights.
 pub(super) fn simple(classes: usize) -> Choice {
-    Choice { classes, weights: ClassWeights::Constant, law: NoiseLaw::Gaussian, varying_scale: false }
+    let (weights, law) = (ClassWeights::Constant, NoiseLaw::Gaussian);
+    Choice { classes, interactions: false, weights, law, varying_scale: false }
 }
 
 /// [`simple`] without alternatives.

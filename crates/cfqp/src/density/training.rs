@@ -2,6 +2,7 @@
 
 use rand::seq::SliceRandom as _;
 
+use super::additive::Solution;
 use super::law::{LogDensity, Noise};
 use super::member::Member;
 use super::network::{Form, Parts, Pass, Slopes};
@@ -43,8 +44,8 @@ pub(crate) struct Task<'a> {
     pub train: &'a [usize],
     /// Subjects on which training is stopped.
     pub held_out: &'a [usize],
-    /// P(class) of the training subjects to begin with, `[train, classes]`.
-    pub start: &'a [f64],
+    /// P(class) of the training subjects to begin with, and the smoothness of the classes' curves.
+    pub start: &'a Solution,
 }
 
 /// Parameters, gradient and moments of Adam.
@@ -208,7 +209,7 @@ const MISSING: ElementDensity = ElementDensity {
 impl<'a> Learner<'a> {
     fn new(form: &'a Form, task: &'a Task<'a>, parameters: Vec<f32>) -> Self {
         let share = 1.0 / task.train.len().max(1) as f32;
-        let precisions = form.precisions().into_iter().map(|precision| precision * share).collect();
+        let precisions = form.precisions(&task.start.smoothness).into_iter().map(|precision| precision * share).collect();
         let average = parameters.clone();
         let adam = Adam::new(parameters);
         Self { form, parts: form.parts(), task, adam, precisions, average, scratch: Scratch::default() }
@@ -277,7 +278,7 @@ impl<'a> Learner<'a> {
         let total = log_sum_exp_of(joint);
         // from here on: responsibilities
         for (k, joint) in joint.iter_mut().enumerate() {
-            *joint = if warm_up { task.start[i * classes + k] } else { (*joint - total).exp() };
+            *joint = if warm_up { task.start.responsibilities[i * classes + k] } else { (*joint - total).exp() };
         }
         for (r, &row) in of_subject.iter().enumerate() {
             if of_subject.len() > 1 {
@@ -337,6 +338,7 @@ mod tests {
             outcomes: 2,
             x_cosines: vec![2, 0],
             t_cosines: vec![3],
+            interactions: true,
             hidden,
             weights,
             law,

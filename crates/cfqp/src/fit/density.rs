@@ -23,9 +23,9 @@ const HIDDEN: usize = 32;
 const MEMBERS: usize = 8;
 /// Cosines of a column with many values ...
 const COSINES: usize = 6;
-/// ... and where there are few subjects per covariate.
+/// ... and of a covariate where there are few subjects; none if there are still fewer.
 const FEW_COSINES: usize = 2;
-/// Subjects per coefficient of the covariates' cosines.
+/// Subjects per coefficient of the covariates' cosines, and of products of covariates and treatments.
 const SUBJECTS_PER_COEFFICIENT: usize = 5;
 /// A column with at most this many values has no cosines.
 const FEW_VALUES: usize = 4;
@@ -56,7 +56,7 @@ pub(super) fn fit_density(context: &Context<'_>) -> Result<Model> {
         scales,
         calibration: LevelCalibration::default(),
         learned_rho: None,
-        share: problem.member_share(),
+        error_ratio: problem.error_ratio(),
     };
     ensemble.learned_rho = rows.has_repeats().then(|| learned_rho(&halves, &rows));
     let (d_t, seed) = (context.scaler.t.elements(), context.config.seed);
@@ -138,8 +138,8 @@ fn problem<'a>(context: &'a Context<'_>, rows: &'a Rows) -> Problem<'a> {
     let d_t = context.scaler.t.elements();
     let d_x = rows.width - d_t;
     let linear = context.config.base == Base::Linear;
-    let few = d_x * (1 + COSINES) * SUBJECTS_PER_COEFFICIENT > rows.subjects.len();
-    let x_cosines = if few { FEW_COSINES } else { COSINES };
+    let affordable = |terms: usize| terms * SUBJECTS_PER_COEFFICIENT <= rows.subjects.len();
+    let x_cosines = [COSINES, FEW_COSINES].into_iter().find(|count| affordable(d_x * (1 + count))).unwrap_or(0);
     let cosines = |column: usize, most: usize| {
         if linear || distinct_at_most(rows, column, FEW_VALUES) { 0 } else { most }
     };
@@ -147,6 +147,7 @@ fn problem<'a>(context: &'a Context<'_>, rows: &'a Rows) -> Problem<'a> {
         rows,
         x_cosines: (0..d_x).map(|column| cosines(column, x_cosines)).collect(),
         t_cosines: (d_x..rows.width).map(|column| cosines(column, COSINES)).collect(),
+        interactions: !linear && affordable(2 * d_x * d_t),
         hidden: if linear { 0 } else { HIDDEN },
         seed: context.config.seed,
         pool: context.pool,
@@ -214,6 +215,7 @@ fn report(
         agreement: agreement(halves, rows),
         one_class_suffices: classes == 1 && !given,
         class_sizes,
+        alike_classes: ensemble.alike_classes(rows, context.scaler.t.elements(), context.config.seed),
         delta_hat: held_out.delta_hat(classes),
         val_nll: -mean(&held_out.likelihoods),
         val_mse: held_out.class_mse(),
@@ -224,6 +226,7 @@ fn report(
     if classes == 1 && !given {
         report.notes.push("no hidden classes found: the model has one class".to_owned());
     }
+    report.notes.extend(report.alike_sentence());
     report.notes.extend(unused_settings(context));
     report
 }

@@ -134,7 +134,7 @@ impl Header {
             scales: density.scales.clone(),
             calibration: density.calibration.clone(),
             learned_rho: density.learned_rho,
-            share: density.share,
+            error_ratio: density.error_ratio,
         }))
     }
 

@@ -50,8 +50,8 @@ pub(crate) struct DensityHeader {
     pub calibration: LevelCalibration,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub learned_rho: Option<f64>,
-    /// The share of the subjects that each member was fitted to.
-    pub share: f64,
+    /// The variance of the error of the ensemble over that between members.
+    pub error_ratio: f64,
 }
 
 impl DensityHeader {
@@ -61,7 +61,7 @@ impl DensityHeader {
             scales: ensemble.scales.clone(),
             calibration: ensemble.calibration.clone(),
             learned_rho: ensemble.learned_rho,
-            share: ensemble.share,
+            error_ratio: ensemble.error_ratio,
         }
     }
 
@@ -78,7 +78,7 @@ impl DensityHeader {
         chosen
             && self.forms.iter().all(form)
             && self.scales.len() == d
-            && (0.0..1.0).contains(&self.share)
+            && (0.0..100.0).contains(&self.error_ratio)
             && rho
             && self.scales.iter().all(|scale| scale.is_sound())
             && self.calibration.is_sound()

@@ -21,6 +21,9 @@ pub struct FitReport {
     pub one_class_suffices: bool,
     /// Training and validation units of each class.
     pub class_sizes: Vec<usize>,
+    /// Groups of classes that respond alike to the treatment, counted from 0: slices of one distribution of noise.
+    #[serde(default)]
+    pub alike_classes: Vec<Vec<usize>>,
     /// Largest class mean of |y - m_k| per element, in standardised outcomes: the bound of the identification result.
     pub delta_hat: f64,
     /// Mean negative log-likelihood of units under members that were not trained on them.
@@ -37,6 +40,23 @@ pub struct FitReport {
     pub training_length: TrainingLength,
     /// Remarks for the user.
     pub notes: Vec<String>,
+}
+
+impl FitReport {
+    /// A sentence on classes that respond alike; none if there are no such classes.
+    pub(crate) fn alike_sentence(&self) -> Option<String> {
+        let names = |group: &Vec<usize>| {
+            let numbers: Vec<String> = group.iter().map(|class| (class + 1).to_string()).collect();
+            numbers.join(" and ")
+        };
+        let groups: Vec<String> = self.alike_classes.iter().map(names).collect();
+        (!groups.is_empty()).then(|| {
+            format!(
+                "classes {} respond alike to the treatment: slices of one distribution of noise, not kinds of units",
+                groups.join("; ")
+            )
+        })
+    }
 }
 
 /// R2 = 1 - sum (y - predicted)^2 / sum (y - mean)^2 of outcomes of units that the predicting member was not trained on.
