@@ -64,7 +64,7 @@ pub mod sim;
 mod train;
 
 pub use ask::{Answers, AskOptions, Rho};
-pub use config::{Base, Classes, FitConfig, Recipe, Sharing, Start};
+pub use config::{Base, Classes, FitConfig, Recipe, Sharing, Start, YScale};
 pub use data::table::{Layout, Table, TableSpec};
 pub use data::{Dataset, Units};
 pub use density::{ClassWeights, NoiseLaw};

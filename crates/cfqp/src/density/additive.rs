@@ -6,6 +6,7 @@
 use rand::RngExt as _;
 use rand_distr::StandardNormal;
 
+use super::cosines::push_cosines;
 use super::rows::Rows;
 use crate::Rng;
 use crate::math::{cholesky, cholesky_solve, dot, log_sum_exp_of};
@@ -99,14 +100,9 @@ impl Features {
     }
 }
 
-fn push_cosines(value: f64, half_range: f64, count: usize, out: &mut Vec<f64>) {
-    out.push(value);
-    let cos = (std::f64::consts::PI * (value / (2.0 * half_range) + 0.5)).cos();
-    let (mut before, mut now) = (1.0, cos);
-    for _ in 0..count {
-        out.push(now);
-        (before, now) = (now, 2.0 * cos * now - before);
-    }
+/// cos(pi (x / 2 r + 1/2)), the first cosine of a column
+fn first_cosine(x: f64, half_range: f64) -> f64 {
+    (std::f64::consts::PI * (x / (2.0 * half_range) + 0.5)).cos()
 }
 
 /// The data of a search, and the fit with one class.
@@ -165,11 +161,11 @@ impl Additive {
                 subject_of.push(subject_rows.len());
                 let (x, t) = rows.input(row).split_at(d_x);
                 for (&x, &count) in x.iter().zip(cosines.x) {
-                    push_cosines(x.into(), 3.0, count, &mut covariates.values);
+                    push_cosines(x.into(), first_cosine(x.into(), 3.0), count, &mut covariates.values);
                 }
                 treatments.values.push(1.0);
                 for (&t, &count) in t.iter().zip(cosines.t) {
-                    push_cosines(t.into(), 1.8, count, &mut treatments.values);
+                    push_cosines(t.into(), first_cosine(t.into(), 1.8), count, &mut treatments.values);
                 }
                 weights.values.push(1.0);
                 weights.values.extend(x.iter().map(|&x| f64::from(x)));
@@ -550,12 +546,12 @@ fn subtract(a: &[f64], b: &[f64]) -> Vec<f64> {
 mod tests {
     use super::*;
     use crate::density::testing::lines;
-    use crate::math::adjusted_rand_index;
+    use crate::math::{adjusted_rand_index, argmax};
     use crate::stream;
 
     /// The most probable class of every subject.
     fn labels(solution: &Solution, classes: usize) -> Vec<usize> {
-        let of_subject = |p: &[f64]| (0..classes).max_by(|&a, &b| p[a].total_cmp(&p[b])).unwrap_or(0);
+        let of_subject = |p: &[f64]| argmax(p.iter().copied()).unwrap_or(0);
         solution.responsibilities.chunks_exact(classes).map(of_subject).collect()
     }
 

@@ -5,6 +5,7 @@
 
 mod additive;
 mod calibration;
+mod cosines;
 mod ensemble;
 mod law;
 mod levels;

@@ -14,6 +14,7 @@ use rand::RngExt as _;
 use rand_distr::StandardNormal;
 use serde::{Deserialize, Serialize};
 
+use super::cosines::push_cosines;
 use super::law::{Noise, NoiseLaw};
 use crate::Rng;
 use crate::math::simd::{add_scaled_all, dot};
@@ -258,16 +259,10 @@ fn swish(z: &mut [f32], slopes: &mut Vec<f32>) {
     }
 }
 
-/// Appends x and its cosines, cos(j pi (x / 2 r + 1/2)) for j = 1, 2, ...
+/// cos(pi (x / 2 r + 1/2)), the first cosine of a column
 #[inline(always)]
-fn push_cosines(x: f32, half_range: f32, count: usize, out: &mut Vec<f32>) {
-    out.push(x);
-    let cos = (std::f32::consts::PI * (x / (2.0 * half_range) + 0.5)).cos();
-    let (mut before, mut now) = (1.0, cos);
-    for _ in 0..count {
-        out.push(now);
-        (before, now) = (now, 2.0 * cos * now - before);
-    }
+fn first_cosine(x: f32, half_range: f32) -> f32 {
+    (std::f32::consts::PI * (x / (2.0 * half_range) + 0.5)).cos()
 }
 
 impl Form {
@@ -282,10 +277,10 @@ impl Form {
         }
         curve_features.extend_from_slice(x);
         for (&t, &count) in t.iter().zip(&self.t_cosines) {
-            push_cosines(t, HALF_RANGE[1], count, curve_features);
+            push_cosines(t, first_cosine(t, HALF_RANGE[1]), count, curve_features);
         }
         for (&x, &count) in x.iter().zip(&self.x_cosines) {
-            push_cosines(x, HALF_RANGE[0], count, additive_features);
+            push_cosines(x, first_cosine(x, HALF_RANGE[0]), count, additive_features);
         }
         let quadratic = |out: &mut Vec<f32>| {
             out.extend_from_slice(input);

@@ -1,15 +1,17 @@
 //! The recipe for outcomes of few elements: mixture density networks on halves of the subjects.
 
 use super::predictive_power::HeldOutPredictions;
-use crate::config::{Base, Classes, FitConfig};
+use crate::config::{Base, Classes, FitConfig, YScale};
+use crate::data::Units;
 use crate::density::{
     Ensemble, Half, LevelCalibration, Member, OutcomeScale, Problem, RowSummary, Rows, Selected,
 };
 use crate::math::{adjusted_rand_index, mean};
+use crate::model::abduction::most_probable;
 use crate::model::{ClassScore, FitReport, Header, Model, Predictor, SplitSizes, Support, density_rows};
 use crate::models::{BaseConfig, MlpConfig};
 use crate::train::{Context, sample};
-use crate::{Result, stream};
+use crate::{Error, Result, stream};
 
 /// The largest number of outcome elements of a density.
 const MAX_OUTCOMES: usize = 8;
@@ -29,10 +31,24 @@ const SUBJECTS_PER_COEFFICIENT: usize = 5;
 const FEW_VALUES: usize = 4;
 
 /// Whether this recipe fits the data: few outcome elements, not too many covariates, and no other base model asked for.
-pub(super) fn applies(context: &Context<'_>) -> bool {
+///
+/// # Errors
+/// If it does not and logarithms are asked for, which no other recipe models.
+pub(super) fn applies(context: &Context<'_>) -> Result<bool> {
+    let (d_y, d_x) = (context.scaler.y.elements(), context.scaler.x.elements());
     let shallow = matches!(context.config.base, Base::Auto | Base::Linear | Base::Mlp);
-    let small = context.scaler.y.elements() <= MAX_OUTCOMES && context.scaler.x.elements() <= MAX_COVARIATES;
-    shallow && small
+    if shallow && d_y <= MAX_OUTCOMES && d_x <= MAX_COVARIATES {
+        return Ok(true);
+    }
+    if context.config.y_scale == YScale::Log {
+        let problem = format!(
+            "logarithms are for outcomes of at most {MAX_OUTCOMES} elements and at most {MAX_COVARIATES} covariates; the \
+             data have {d_y} and {d_x}"
+        );
+        let hint = "set `y_scale` to linear, or take the logarithm of the outcomes yourself";
+        return Err(Error::config("y_scale", problem, hint));
+    }
+    Ok(false)
 }
 
 /// A scale of the outcomes, the units on it, and what was selected there.
@@ -70,8 +86,8 @@ pub(super) fn score_density_classes(context: &Context<'_>) -> Result<Vec<ClassSc
 
 /// The candidate of the outcome scale with the best held-out likelihood.
 fn best_candidate(context: &Context<'_>) -> Result<Candidate> {
-    let mut scales = outcome_scales(context).into_iter();
-    let mut best = select_on(context, scales.next().expect("the scale of the data is always tried"))?;
+    let mut scales = outcome_scales(context)?.into_iter();
+    let mut best = select_on(context, scales.next().expect("there is a scale to try"))?;
     for scale in scales {
         let candidate = select_on(context, scale)?;
         if candidate.score > best.score {
@@ -107,8 +123,18 @@ fn assemble(context: &Context<'_>, ensemble: Ensemble, report: FitReport) -> Res
     Ok(Model::new(header, Predictor::Density(ensemble), support, device, pool))
 }
 
-/// The scales to try: that of the data, and the logarithm of outcomes that are all positive.
-fn outcome_scales(context: &Context<'_>) -> Vec<Vec<OutcomeScale>> {
+/// The scales to try. If the setting is auto: that of the data, and the logarithm of outcomes that are all positive.
+fn outcome_scales(context: &Context<'_>) -> Result<Vec<Vec<OutcomeScale>>> {
+    let linear = vec![OutcomeScale::Identity; context.scaler.y.elements()];
+    Ok(match context.config.y_scale {
+        YScale::Auto => std::iter::once(linear).chain(log_scales(context)).collect(),
+        YScale::Linear => vec![linear],
+        YScale::Log => vec![log_scales(context).ok_or_else(|| no_logarithm(context.data.y()))?],
+    })
+}
+
+/// The logarithmic scale of every outcome element; none unless all outcomes are positive.
+fn log_scales(context: &Context<'_>) -> Option<Vec<OutcomeScale>> {
     let (batcher, d) = (context.batcher(), context.scaler.y.elements());
     let all: Vec<usize> = (0..context.data.len()).collect();
     let outcomes = batcher.outcomes(&all);
@@ -123,11 +149,28 @@ fn outcome_scales(context: &Context<'_>) -> Vec<Vec<OutcomeScale>> {
         };
         OutcomeScale::log(&y, offset, f64::from(context.scaler.y.deviation(j)))
     };
-    let mut scales = vec![vec![OutcomeScale::Identity; d]];
-    if let Some(logs) = (0..d).map(scale_of).collect::<Option<Vec<_>>>() {
-        scales.push(logs);
-    }
-    scales
+    (0..d).map(scale_of).collect()
+}
+
+/// Why outcomes cannot be modelled on the scale of their logarithm.
+fn no_logarithm(y: &Units) -> Error {
+    let is_observed = |i: usize, j: usize| y.mask_row(i).is_none_or(|mask| mask[j]);
+    let smallest = |i: usize| {
+        let row = y.row(i);
+        let observed = (0..row.len()).filter(|&j| is_observed(i, j)).map(|j| row[j]);
+        observed.fold(f32::INFINITY, f32::min)
+    };
+    let smallest: Vec<f32> = (0..y.len()).map(smallest).collect();
+    let without = smallest.iter().filter(|value| **value <= 0.0).count();
+    let problem = match without {
+        0 => "the outcomes are nearly constant, or too small beside their spread".to_owned(),
+        _ => format!(
+            "{without} of {} units have an outcome of 0 or less, which has no logarithm (the smallest is {})",
+            y.len(),
+            smallest.iter().copied().fold(f32::INFINITY, f32::min)
+        ),
+    };
+    Error::config("y_scale", problem, "set `y_scale` to linear or auto, or fit units with positive outcomes only")
 }
 
 fn select_on(context: &Context<'_>, scales: Vec<OutcomeScale>) -> Result<Candidate> {
@@ -285,7 +328,7 @@ fn agreement(halves: &[Half], rows: &Rows) -> f64 {
     let labels = |half: &Half| -> Vec<usize> {
         let classes = half.member.form.classes;
         let posteriors = half.member.posteriors(rows, &subjects);
-        posteriors.chunks_exact(classes).map(largest).collect()
+        posteriors.chunks_exact(classes).map(most_probable).collect()
     };
     let Some((first, others)) = halves.split_first() else { return 1.0 };
     let classes = first.member.form.classes;
@@ -294,11 +337,6 @@ fn agreement(halves: &[Half], rows: &Rows) -> f64 {
     let agreements: Vec<f64> =
         others.into_iter().map(|half| adjusted_rand_index(&first, &labels(half))).collect();
     if agreements.is_empty() { 1.0 } else { mean(&agreements) }
-}
-
-/// The position of the largest value.
-fn largest(values: &[f64]) -> usize {
-    (0..values.len()).max_by(|&a, &b| values[a].total_cmp(&values[b])).unwrap_or(0)
 }
 
 /// What members say of rows that they were not fitted to.
@@ -342,7 +380,7 @@ impl HeldOut {
         for (row, summary) in summary.iter_mut().enumerate().filter(|(_, summary)| summary.count == 0.0) {
             evaluators.iter_mut().for_each(|member| member.summarise(rows, row, &ensemble.scales, summary));
         }
-        let labels: Vec<usize> = summary.iter().map(|row| largest(&row.posterior)).collect();
+        let labels: Vec<usize> = summary.iter().map(|row| most_probable(&row.posterior)).collect();
         let distances = summary.iter().zip(&labels).map(|(row, &k)| row.distances[k]).collect();
         let average = |values: &Vec<f64>| {
             let logs: Vec<f64> = values.clone();
@@ -422,5 +460,31 @@ mod tests {
     fn the_logarithm_is_chosen_for_lognormal_outcomes() {
         let lognormal = simulate(TableWorld::Lognormal, 200);
         assert!(Fit::new(config(2)).run(&lognormal).unwrap().is_log_scale());
+        let linear = FitConfig { y_scale: YScale::Linear, ..config(2) };
+        assert!(!Fit::new(linear).run(&lognormal).unwrap().is_log_scale());
+    }
+
+    #[test]
+    fn the_logarithm_can_be_asked_for_where_outcomes_are_positive() {
+        let log = FitConfig { y_scale: YScale::Log, ..config(1) };
+        let problem = |config: &FitConfig, data: &Dataset| match Fit::new(config.clone()).run(data).unwrap_err() {
+            Error::Config { field: "y_scale", problem, hint, .. } if hint.contains("`y_scale`") => problem,
+            error => panic!("{error}"),
+        };
+        let single = simulate(TableWorld::Single, 60);
+        let found = problem(&log, &single);
+        assert!(found.contains("units have an outcome of 0 or less") && found.contains("-"), "{found}");
+
+        let positive = single.y().values().iter().map(|y| 50.0 + y).collect();
+        let y = Units::new("y", vec![1], positive).unwrap();
+        let shifted = Dataset::new(single.x().clone(), single.t().clone(), y).unwrap();
+        assert!(!Fit::new(config(1)).run(&shifted).unwrap().is_log_scale());
+        let model = Fit::new(log.clone()).run(&shifted).unwrap();
+        assert!(model.is_log_scale());
+        assert_eq!(model.config().y_scale, YScale::Log);
+
+        let series = crate::sim::Oscillator::default().simulate(60, 1).unwrap().data;
+        assert!(problem(&log, &series).contains("at most 8 elements"));
+        assert!(matches!(Fit::new(log).score_classes(&series), Err(Error::Config { field: "y_scale", .. })));
     }
 }

@@ -4,7 +4,7 @@
 use super::{Counterfactual, MixtureView};
 use crate::Result;
 use crate::ask::{AnswerClass, AskOptions, Rho};
-use crate::config::{Classes, FitConfig, Recipe, Start};
+use crate::config::{Classes, FitConfig, Recipe, Start, YScale};
 use crate::data::{Dataset, Units};
 use crate::fit::Fit;
 use crate::model::Model;
@@ -92,7 +92,12 @@ impl PublishedCfqp {
         resources: &Resources,
         monitor: &dyn Monitor,
     ) -> Result<Self> {
-        let config = FitConfig { recipe: Recipe::Paper, starts: vec![start], ..config.clone() };
+        let config = FitConfig {
+            recipe: Recipe::Paper,
+            y_scale: YScale::default(),
+            starts: vec![start],
+            ..config.clone()
+        };
         Fit::new(config).resources(resources.clone()).monitor(monitor).run(data).map(Self)
     }
 }
