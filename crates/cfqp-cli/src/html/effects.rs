@@ -23,6 +23,7 @@ impl Page<'_> {
                 "The difference between each unit's outcomes under the high treatment (" (high) ") and under the low one ("
                 (low) "). It is positive if the outcome is higher under the high treatment." (self.drawn_outcomes_note())
             }
+            @for sentence in self.plain_disagreements() { p { span.badge.doubtful { "disagrees" } (sentence) } }
             p { (self.flag_counts()) }
             (class_legend(self.report.classes.len()))
             div.grid2 {
@@ -31,10 +32,14 @@ impl Page<'_> {
                         p { (self.effect_sentence(&outcome.name)) }
                         (self.effect_histogram(outcome))
                         (self.average_effects(&outcome.name))
+                        (self.plain_estimates(&outcome.name))
                     }
                 }
             }
-            @if effects.outcomes.len() < question.outcomes.len() { (self.all_average_effects()) }
+            @if effects.outcomes.len() < question.outcomes.len() {
+                (self.all_average_effects())
+                (self.all_plain_estimates())
+            }
         };
         section("effects", "Effects of the high treatment against the low one", &body)
     }

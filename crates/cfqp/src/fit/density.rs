@@ -60,8 +60,8 @@ struct Candidate {
     score: f64,
 }
 
-/// Fits mixture density networks.
-pub(super) fn fit_density(context: &Context<'_>) -> Result<Model> {
+/// Fits mixture density networks. The last `joined` units were given for validation.
+pub(super) fn fit_density(context: &Context<'_>, joined: usize) -> Result<Model> {
     let Candidate { scales, rows, selected, .. } = best_candidate(context)?;
     let problem = problem(context, &rows);
     let halves = problem.members(&selected, context.config.members.unwrap_or(MEMBERS))?;
@@ -75,7 +75,12 @@ pub(super) fn fit_density(context: &Context<'_>) -> Result<Model> {
     ensemble.learned_rho = rows.has_repeats().then(|| learned_rho(&halves, &rows));
     let (d_t, seed) = (context.scaler.t.elements(), context.config.seed);
     ensemble.calibration = LevelCalibration::fit(&ensemble, &rows, d_t, seed, context.pool);
-    let report = report(context, &rows, &ensemble, &halves, &selected);
+    let mut report = report(context, &rows, &ensemble, &halves, &selected);
+    if joined > 0 {
+        report.notes.push(format!(
+            "the {joined} units given for validation were joined to the others, because every unit is held out in turn"
+        ));
+    }
     assemble(context, ensemble, report)
 }
 
@@ -454,6 +459,18 @@ mod tests {
         }
         let once = simulate(TableWorld::Single, 60);
         assert_eq!(Fit::new(config(1)).run(&once).unwrap().learned_rho(), None);
+    }
+
+    #[test]
+    fn units_given_for_validation_are_joined_to_the_others_with_a_note() {
+        let data = simulate(TableWorld::Single, 60);
+        let [first, last] = [0..40, 40..60].map(|rows| data.pick(&rows.collect::<Vec<_>>()).unwrap());
+        let model = Fit::new(config(1)).validate_on(&last).run(&first).unwrap();
+        let report = model.fit_report();
+        assert_eq!(report.units, SplitSizes { train: 60, validation: 0, calibration: 0 });
+        let note = "the 20 units given for validation were joined to the others";
+        assert!(report.notes.iter().any(|found| found.starts_with(note)), "{:?}", report.notes);
+        assert!(Fit::new(config(1)).run(&data).unwrap().fit_report().notes.is_empty());
     }
 
     #[test]

@@ -80,8 +80,9 @@ impl<'a> Fit<'a> {
     /// data cannot, [`Error::Interrupted`](crate::Error::Interrupted) if the monitor stops the fit.
     pub fn run<'d>(&self, data: impl Into<UnitData<'d>>) -> Result<Model> {
         let UnitData { units, layout } = data.into();
+        let joined = self.validation.map_or(0, |validation| validation.units.len());
         let model = setup::with_context(self, units, |context| match context.config.recipe {
-            Recipe::Default if density::applies(context)? => density::fit_density(context),
+            Recipe::Default if density::applies(context)? => density::fit_density(context, joined),
             Recipe::Default => default::fit_default(context),
             Recipe::Paper => paper::fit_paper(context),
         })?;
