@@ -315,7 +315,11 @@ impl FitConfig {
         }
         if self.recipe == Recipe::Paper {
             let problem = "the paper's recipe models outcomes on their own scale";
-            return Err(Error::config("y_scale", problem, "use the default recipe, or set `y_scale` to linear"));
+            return Err(Error::config(
+                "y_scale",
+                problem,
+                "use the default recipe, or set `y_scale` to linear",
+            ));
         }
         if matches!(self.base, Base::Unet | Base::Transformer) {
             let problem = format!("{} models outcomes on their own scale", self.base);

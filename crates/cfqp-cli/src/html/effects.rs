@@ -23,7 +23,6 @@ impl Page<'_> {
                 "The difference between each unit's outcomes under the high treatment (" (high) ") and under the low one ("
                 (low) "). It is positive if the outcome is higher under the high treatment." (self.drawn_outcomes_note())
             }
-            @for sentence in self.plain_disagreements() { p { span.badge.doubtful { "disagrees" } (sentence) } }
             p { (self.flag_counts()) }
             (class_legend(self.report.classes.len()))
             div.grid2 {
@@ -37,6 +36,7 @@ impl Page<'_> {
                 }
             }
             @if effects.outcomes.len() < question.outcomes.len() {
+                @for sentence in self.plain_disagreements() { p { span.badge.doubtful { "disagrees" } (sentence) } }
                 (self.all_average_effects())
                 (self.all_plain_estimates())
             }

@@ -24,7 +24,7 @@ impl Page<'_> {
         let head = [&["estimate"], &NUMBERS[..]].concat();
         html! {
             div data-plain=(own.outcome) {
-                h4 { "The same average by plain estimates, which know no classes" }
+                h4 { "Plain estimates of the same average, without classes" }
                 (table(&head, &self.estimate_rows(own)))
                 p {
                     @if own.disagrees { span.badge.doubtful { "disagrees" } }

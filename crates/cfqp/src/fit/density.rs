@@ -175,7 +175,11 @@ fn no_logarithm(y: &Units) -> Error {
             smallest.iter().copied().fold(f32::INFINITY, f32::min)
         ),
     };
-    Error::config("y_scale", problem, "set `y_scale` to linear or auto, or fit units with positive outcomes only")
+    Error::config(
+        "y_scale",
+        problem,
+        "set `y_scale` to linear or auto, or fit units with positive outcomes only",
+    )
 }
 
 fn select_on(context: &Context<'_>, scales: Vec<OutcomeScale>) -> Result<Candidate> {
@@ -484,7 +488,10 @@ mod tests {
     #[test]
     fn the_logarithm_can_be_asked_for_where_outcomes_are_positive() {
         let log = FitConfig { y_scale: YScale::Log, ..config(1) };
-        let problem = |config: &FitConfig, data: &Dataset| match Fit::new(config.clone()).run(data).unwrap_err() {
+        let problem = |config: &FitConfig, data: &Dataset| match Fit::new(config.clone())
+            .run(data)
+            .unwrap_err()
+        {
             Error::Config { field: "y_scale", problem, hint, .. } if hint.contains("`y_scale`") => problem,
             error => panic!("{error}"),
         };
