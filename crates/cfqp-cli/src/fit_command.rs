@@ -124,7 +124,8 @@ fn grid_end(points: i64, step: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use cfqp::data::table::TreatedAt;
-    use cfqp::{Base, Recipe, Sharing, Start, Table, YScale};
+    use cfqp::models::YScale;
+    use cfqp::{Base, Recipe, Sharing, Start, Table};
     use clap::Parser as _;
 
     use super::*;

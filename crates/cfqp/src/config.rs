@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::models::{BaseConfig, MlpConfig, TransformerConfig, UnetConfig};
+use crate::models::{BaseConfig, MlpConfig, TransformerConfig, UnetConfig, YScale};
 use crate::{Error, Result};
 
 /// The fitting algorithm.
@@ -126,19 +126,6 @@ impl Sharing {
     pub(crate) fn networks(self, classes: usize) -> usize {
         if self == Self::Conditional { 1 } else { classes }
     }
-}
-
-/// The scale on which outcomes are modelled.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum YScale {
-    /// For positive outcomes of at most 8 elements, the better of both on held-out units; else the scale of the data.
-    #[default]
-    Auto,
-    /// The scale of the data.
-    Linear,
-    /// The logarithm: for positive outcomes of at most 8 elements.
-    Log,
 }
 
 /// The initial labels of an EM run.

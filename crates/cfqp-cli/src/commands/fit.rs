@@ -7,9 +7,9 @@ use clap::Args;
 use serde::Serialize;
 
 use cfqp::data::table::TableSummary;
+use cfqp::models::YScale;
 use cfqp::{
     Base, Classes, Dataset, Fit, FitConfig, FitReport, Model, Monitor, Recipe, Resources, Sharing, Start,
-    YScale,
 };
 
 use crate::args::{OutputArgs, parse_choice, parse_count};

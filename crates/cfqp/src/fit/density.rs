@@ -1,7 +1,7 @@
 //! The recipe for outcomes of few elements: mixture density networks on halves of the subjects.
 
 use super::predictive_power::HeldOutPredictions;
-use crate::config::{Base, Classes, FitConfig, YScale};
+use crate::config::{Base, Classes, FitConfig};
 use crate::data::Units;
 use crate::density::{
     Ensemble, Half, LevelCalibration, Member, OutcomeScale, Problem, RowSummary, Rows, Selected,
@@ -9,7 +9,7 @@ use crate::density::{
 use crate::math::{adjusted_rand_index, mean};
 use crate::model::abduction::most_probable;
 use crate::model::{ClassScore, FitReport, Header, Model, Predictor, SplitSizes, Support, density_rows};
-use crate::models::{BaseConfig, MlpConfig};
+use crate::models::{BaseConfig, MlpConfig, YScale};
 use crate::train::{Context, sample};
 use crate::{Error, Result, stream};
 
@@ -502,7 +502,8 @@ mod tests {
         let positive = single.y().values().iter().map(|y| 50.0 + y).collect();
         let y = Units::new("y", vec![1], positive).unwrap();
         let shifted = Dataset::new(single.x().clone(), single.t().clone(), y).unwrap();
-        assert!(!Fit::new(config(1)).run(&shifted).unwrap().is_log_scale());
+        let linear = FitConfig { y_scale: YScale::Linear, ..config(1) };
+        assert!(!Fit::new(linear).run(&shifted).unwrap().is_log_scale());
         let model = Fit::new(log.clone()).run(&shifted).unwrap();
         assert!(model.is_log_scale());
         assert_eq!(model.config().y_scale, YScale::Log);

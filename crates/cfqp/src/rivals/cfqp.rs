@@ -4,10 +4,11 @@
 use super::{Counterfactual, MixtureView};
 use crate::Result;
 use crate::ask::{AnswerClass, AskOptions, Rho};
-use crate::config::{Classes, FitConfig, Recipe, Start, YScale};
+use crate::config::{Classes, FitConfig, Recipe, Start};
 use crate::data::{Dataset, Units};
 use crate::fit::Fit;
 use crate::model::Model;
+use crate::models::YScale;
 use crate::runtime::{Monitor, Resources};
 
 /// The library's own model, with the assumed correlation of factual and counterfactual noise.
