@@ -41,6 +41,7 @@ fn config_flags(config: &FitConfig) -> Vec<String> {
         ("classes", classes),
         ("max-classes", (config.max_classes != default.max_classes).then(|| config.max_classes.to_string())),
         ("base", (config.base != default.base).then(|| choice_name(&config.base))),
+        ("y-scale", (config.y_scale != default.y_scale).then(|| choice_name(&config.y_scale))),
         ("sharing", (config.sharing != default.sharing).then(|| choice_name(&config.sharing))),
         ("init", (!starts.is_empty()).then(|| starts.join(","))),
         ("members", config.members.map(|members| members.to_string())),
@@ -123,6 +124,7 @@ fn grid_end(points: i64, step: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use cfqp::data::table::TreatedAt;
+    use cfqp::models::YScale;
     use cfqp::{Base, Recipe, Sharing, Start, Table};
     use clap::Parser as _;
 
@@ -182,6 +184,7 @@ mod tests {
             classes: Classes::Given(4),
             max_classes: 6,
             base: Base::Unet,
+            y_scale: YScale::Linear,
             sharing: Sharing::Conditional,
             starts: vec![Start::KmeansScaled, Start::Gmm],
             members: Some(3),
@@ -191,6 +194,8 @@ mod tests {
             ..FitConfig::default()
         };
         assert_reparsed(&TableSpec::default(), &config, Some(Path::new("it's valid.csv")));
+        let log = FitConfig { y_scale: YScale::Log, ..FitConfig::default() };
+        assert_reparsed(&TableSpec::default(), &log, None);
         for start in Start::ALL {
             assert_reparsed(
                 &TableSpec::default(),

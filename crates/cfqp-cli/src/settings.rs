@@ -22,6 +22,7 @@ const FLAGS: &[(&str, &str)] = &[
     ("starts", "--init"),
     ("threads", "--threads"),
     ("valid", "--valid"),
+    ("y_scale", "--y-scale"),
     // a question
     ("level", "--level"),
     ("rho", "--rho"),

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::models::{BaseConfig, MlpConfig, TransformerConfig, UnetConfig};
+use crate::models::{BaseConfig, MlpConfig, TransformerConfig, UnetConfig, YScale};
 use crate::{Error, Result};
 
 /// The fitting algorithm.
@@ -200,6 +200,8 @@ pub struct FitConfig {
     pub max_classes: usize,
     /// The base model.
     pub base: Base,
+    /// The scale on which outcomes are modelled.
+    pub y_scale: YScale,
     /// Whether every class has its own network.
     pub sharing: Sharing,
     /// The kinds of start to try; if empty, those suited to the base model.
@@ -229,6 +231,7 @@ impl Default for FitConfig {
             classes: Classes::Auto,
             max_classes: 9,
             base: Base::Auto,
+            y_scale: YScale::Auto,
             sharing: Sharing::Auto,
             starts: Vec::new(),
             members: None,
@@ -279,6 +282,7 @@ impl FitConfig {
                 "give a number of classes, or use the default recipe",
             ));
         }
+        self.validate_y_scale()?;
         self.mlp.validate()?;
         let sizes = [&self.unet.channels[..], &[self.unet.embed, self.unet.groups]].concat();
         if sizes.contains(&0) {
@@ -287,6 +291,26 @@ impl FitConfig {
         let transformer = &self.transformer;
         if [transformer.width, transformer.layers, transformer.heads, transformer.feed_forward].contains(&0) {
             return Err(Error::config("transformer", "a size is 0", "give sizes of at least 1"));
+        }
+        Ok(())
+    }
+
+    /// Only densities of few outcome elements are fitted to logarithms.
+    fn validate_y_scale(&self) -> Result<()> {
+        if self.y_scale != YScale::Log {
+            return Ok(());
+        }
+        if self.recipe == Recipe::Paper {
+            let problem = "the paper's recipe models outcomes on their own scale";
+            return Err(Error::config(
+                "y_scale",
+                problem,
+                "use the default recipe, or set `y_scale` to linear",
+            ));
+        }
+        if matches!(self.base, Base::Unet | Base::Transformer) {
+            let problem = format!("{} models outcomes on their own scale", self.base);
+            return Err(Error::config("y_scale", problem, "set `base` to mlp, or `y_scale` to linear"));
         }
         Ok(())
     }

@@ -27,7 +27,7 @@
 //! |---|---|
 //! | [`data`] | units, data sets, standardisation; `.npz`, IDX; [`data::table`]: CSV, Parquet and Arrow files |
 //! | [`sim`] | simulators, whose counterfactuals are known |
-//! | [`models`] | settings of the base models: linear, multilayer perceptron, U-Net, transformer |
+//! | [`models`] | settings of the base models: linear, multilayer perceptron, U-Net, transformer; scale of outcomes |
 //! | [`plain`] | average effects by difference of means, regression adjustment and doubly robust estimation |
 //! | [`Fit`] | fits a [`Model`] by a [`FitConfig`]: starts, EM, choice of base model and K, ensemble, calibration |
 //! | [`Model::ask`] | outcomes, effects and dose-response curves with intervals; [`ask`]: answers, averages, verdicts |

@@ -7,6 +7,7 @@ use clap::Args;
 use serde::Serialize;
 
 use cfqp::data::table::TableSummary;
+use cfqp::models::YScale;
 use cfqp::{
     Base, Classes, Dataset, Fit, FitConfig, FitReport, Model, Monitor, Recipe, Resources, Sharing, Start,
 };
@@ -30,6 +31,7 @@ const EXAMPLES: &str = "\
 Examples:
   cfqp fit patients.csv --x age,sex,'bp_*' --t dose --y outcome --id patient --out model.cfqp
   cfqp fit samples.csv --id patient --time min --series pa,pv --t dose --treated-at 20 --out m.cfqp
+  cfqp fit patients.csv --x age,sex --t dose --y cost --y-scale log --out model.cfqp
   cfqp fit study.toml                         settings in a file; flags override the file
   cfqp fit data.npz --out model.cfqp
   cfqp fit train.npz --valid valid.npz --classes 3 --base mlp --out model.cfqp
@@ -38,7 +40,7 @@ Examples:
 
 An outcome of at most 8 elements is fitted by mixture density networks, unless --base is unet or transformer. --init, \
 --sharing, --epochs and --learning-rate then have no effect; nor has --resume: the fit runs again. Every unit is held out in \
-turn; units of --valid are added to those of FILE.
+turn, so units of --valid are only joined to those of FILE: cross-validation takes the place of the split.
 --classes auto takes, for outcomes of at most 8 elements, the smallest number of classes that no larger one beats by \
 more than 1.5 standard errors of the held-out log-likelihood, without a penalty; for larger outcomes, the smallest \
 number that no larger one beats by more than two standard errors and a penalty per class (cfqp select --help).
@@ -58,7 +60,8 @@ pub(crate) struct FitArgs {
     /// The model file to write
     #[arg(long, value_name = "MODEL.cfqp")]
     out: Option<PathBuf>,
-    /// Data for selection and calibration [default: a part of FILE, or every unit in turn]
+    /// Data for selection and calibration [default: a part of FILE, or every unit in turn]; for outcomes of at most 8
+    /// elements they are joined to the units of FILE
     #[arg(long, value_name = "FILE")]
     valid: Option<PathBuf>,
     #[command(flatten)]
@@ -97,6 +100,10 @@ pub(super) struct FitSettingArgs {
     /// Base model; auto: the one that predicts held-out units best [default: auto]
     #[arg(long, value_parser = parse_choice::<Base>(&BASES))]
     base: Option<Base>,
+    /// Scale on which outcomes are modelled; auto: for positive outcomes of at most 8 elements the better of both on
+    /// held-out units, else linear; log: for such outcomes only [default: auto]
+    #[arg(long, value_parser = parse_choice::<YScale>(&["auto", "linear", "log"]))]
+    y_scale: Option<YScale>,
     /// separate: one network per class; conditional: one shared network with the class as input; auto: the better one
     /// on held-out units [default: auto]
     #[arg(long, value_parser = parse_choice::<Sharing>(&["auto", "separate", "conditional"]))]
@@ -118,6 +125,7 @@ impl FitSettingArgs {
         FitConfig {
             starts: if self.init.is_empty() { config.starts } else { self.init.clone() },
             base: self.base.unwrap_or(config.base),
+            y_scale: self.y_scale.unwrap_or(config.y_scale),
             sharing: self.sharing.unwrap_or(config.sharing),
             epochs: self.epochs.or(config.epochs),
             learning_rate: self.learning_rate.or(config.learning_rate),

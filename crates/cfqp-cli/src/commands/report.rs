@@ -31,8 +31,8 @@ Examples:
   cfqp report model.cfqp patients.csv --units 17,203 --from 0.3 --to 0.7 --out report.html
 
 The page is self-contained and can be printed. It has the question, the data, a verdict on each assumption, \
-the classes, dose-response curves, effects, single units, and how to reproduce it. For a large file it is \
-based on an even sample. --json prints the same numbers.";
+the classes, dose-response curves, effects, single units, and how to reproduce it. Average effects stand beside \
+plain estimates of the same contrast, as in cfqp effect. For a large file it is based on an even sample. --json prints the same numbers.";
 
 /// Write a self-contained HTML report
 #[derive(Debug, Args)]
@@ -45,10 +45,11 @@ pub(crate) struct ReportArgs {
     /// The ids of the single units to show, comma-separated [default: typical and flagged units]
     #[arg(long, value_name = "IDS", value_delimiter = ',')]
     units: Vec<String>,
-    /// The low treatment; comma-separated if it has several dimensions [default: the 10th percentile]
+    /// The low treatment; comma-separated if it has several dimensions [default: the 10th percentile,
+    /// or the lower of two values]
     #[arg(long, value_name = "T", value_delimiter = ',', value_parser = parse_finite, allow_negative_numbers = true)]
     from: Option<Vec<f32>>,
-    /// The high treatment [default: the 90th percentile]
+    /// The high treatment [default: the 90th percentile, or the higher of two values]
     #[arg(long, value_name = "T", value_delimiter = ',', value_parser = parse_finite, allow_negative_numbers = true)]
     to: Option<Vec<f32>>,
     #[command(flatten)]

@@ -31,10 +31,15 @@ impl Page<'_> {
                         p { (self.effect_sentence(&outcome.name)) }
                         (self.effect_histogram(outcome))
                         (self.average_effects(&outcome.name))
+                        (self.plain_estimates(&outcome.name))
                     }
                 }
             }
-            @if effects.outcomes.len() < question.outcomes.len() { (self.all_average_effects()) }
+            @if effects.outcomes.len() < question.outcomes.len() {
+                @for sentence in self.plain_disagreements() { p { span.badge.doubtful { "disagrees" } (sentence) } }
+                (self.all_average_effects())
+                (self.all_plain_estimates())
+            }
         };
         section("effects", "Effects of the high treatment against the low one", &body)
     }

@@ -17,6 +17,12 @@ pub(super) fn number(value: f64) -> String {
     if value.is_finite() { format_short(value) } else { "–".to_owned() }
 }
 
+/// A sentence with a capital letter at its beginning.
+pub(super) fn capitalise(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
 /// Treatments with their names: `dose 0.31`.
 pub(super) fn treatment_text(names: &[String], values: &[f32]) -> String {
     let one = |(name, value): (&String, &f32)| format!("{name} {}", number(f64::from(*value)));

@@ -8,6 +8,7 @@ mod effects;
 mod elements;
 mod overview;
 mod pictures;
+mod plain;
 mod rerun;
 mod trust;
 mod units;

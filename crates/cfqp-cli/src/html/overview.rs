@@ -17,13 +17,10 @@ impl Page<'_> {
     /// The answer in a few sentences.
     pub(super) fn summary(&self) -> Markup {
         let report = self.report;
-        let mut lines: Vec<String> = report
-            .effects
-            .outcomes
-            .iter()
-            .take(3)
-            .map(|outcome| self.effect_sentence(&outcome.name))
-            .collect();
+        let effects = report.effects.outcomes.iter().take(3);
+        let effects = effects.map(|outcome| self.effect_sentence(&outcome.name));
+        let disagreements = self.plain_disagreements().into_iter().take(3);
+        let mut lines: Vec<String> = disagreements.chain(effects).collect();
         lines.dedup();
         let is_tested = |verdict: &&cfqp::ask::Verdict| {
             verdict.assumption == Assumption::NumberOfClasses && verdict.grade != Grade::NotTested

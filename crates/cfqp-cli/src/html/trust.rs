@@ -6,7 +6,7 @@ use cfqp::report::LevelCoverage;
 use maud::{Markup, html};
 
 use super::Page;
-use super::elements::{figure, section, table};
+use super::elements::{capitalise, figure, section, table};
 use crate::chart::{Chart, base_models, chart_class_scores};
 use crate::fit_summary::best_per_start;
 use crate::format::{format_number, format_percent, pluralise};
@@ -188,9 +188,4 @@ fn unverifiable_assumptions() -> Markup {
             }
         }
     }
-}
-
-fn capitalise(sentence: &str) -> String {
-    let mut letters = sentence.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

@@ -7,7 +7,7 @@ use cfqp::sim::Oscillator;
 
 use crate::{cfqp, refusals, succeed, text};
 
-const LINES: [&str; 50] = [
+const LINES: [&str; 53] = [
     // files
     "fit gone.npz --out new.cfqp",
     "fit text.npz --out new.cfqp",
@@ -25,6 +25,9 @@ const LINES: [&str; 50] = [
     "fit data.npz --out new.cfqp --classes three",
     "fit data.npz --out new.cfqp --base forest",
     "fit data.npz --out new.cfqp --learning-rate -1",
+    "fit data.npz --out new.cfqp --y-scale log",
+    "fit data.npz --out new.cfqp --y-scale log --base unet",
+    "fit data.npz --out new.cfqp --y-scale square",
     "fit data.npz --out new.cfqp --threads 0",
     "fit data.npz --out new.cfqp --epochs 0",
     "fit data.npz --out new.cfqp --classes 100",

@@ -176,6 +176,44 @@ fn equal_treatments_are_reported_as_such_with_a_warning() {
     let page = std::fs::read_to_string(folder.join("r.html")).unwrap();
     assert!(page.contains("The report compares two equal treatments."));
     assert!(!page.contains("choose two"));
+    assert!(!page.contains("data-plain="), "two equal treatments have no effect to estimate");
+}
+
+#[test]
+fn average_effects_stand_beside_plain_estimates() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let row = |i: usize| {
+        let (age, dose) = (i % 7, usize::from(i % 12 == 3));
+        format!("{age},{dose},{}\n", age + 4 * dose + i % 3)
+    };
+    let csv = "age,dose,outcome\n".to_owned() + &(0..480).map(row).collect::<String>();
+    std::fs::write(folder.join("a.csv"), csv).unwrap();
+    succeed(folder, &format!("fit a.csv --x age --t dose --y outcome --classes 1 {FIT} --out m.cfqp -q"));
+    // one unit in twelve received the dose: the 90th percentile is no dose
+    let own = page(folder, "m.cfqp a.csv");
+    assert!(own.contains("Going from dose 0 to dose 1"));
+    let (_, table) = own.split_once("<div data-plain=\"outcome\">").unwrap();
+    let (table, rest) = table.split_once("</table>").unwrap();
+    for name in ["the model", "difference of means", "regression", "doubly robust"] {
+        assert_eq!(table.matches(&format!("<th scope=\"row\">{name}</th>")).count(), 1, "{name}: {table}");
+    }
+    assert!(rest.contains("The average effect on outcome, ") && rest.contains(" standard errors apart"));
+    let line = "report m.cfqp a.csv --out j.html --json";
+    let report: Value = serde_json::from_str(&succeed(folder, line)).unwrap();
+    let compared = &report["effects"]["plain"][0];
+    let disagrees = compared["disagrees"].as_bool().unwrap();
+    assert_eq!(own.contains("<span class=\"badge doubtful\">disagrees</span>"), disagrees);
+    assert_eq!(compared["estimates"].as_array().unwrap().len(), 3);
+
+    // a fit to other outcomes disagrees with these, and the summary says so first
+    let other = std::fs::read_to_string(folder.join("a.csv")).unwrap().replace(",1,", ",1,-");
+    std::fs::write(folder.join("b.csv"), other).unwrap();
+    let other = page(folder, "m.cfqp b.csv");
+    let (_, summary) = other.split_once("<h3>Summary</h3><ul><li>").unwrap();
+    assert!(summary.starts_with("The average effect on outcome, "), "{}", &summary[..200]);
+    assert!(summary.split_once("</li>").unwrap().0.contains("disagrees with a plain estimate"));
+    assert!(other.contains("<span class=\"badge doubtful\">disagrees</span>"));
 }
 
 #[test]

@@ -351,3 +351,38 @@ fn average_effects_are_printed_beside_plain_estimates() {
     assert!(first.contains("failed      agreement with plain estimates"), "{verdicts}");
     assert!(verdicts.contains("not tested  number of classes"), "{verdicts}");
 }
+
+#[test]
+fn the_scale_of_outcomes_can_be_given_and_validation_units_are_joined() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let rows = |range: std::ops::Range<usize>, least: f64| {
+        let row = |i: usize| format!("{},{},{}\n", i % 7, i % 5, least + (i % 11) as f64 + (i % 5) as f64);
+        "age,dose,cost\n".to_owned() + &range.map(row).collect::<String>()
+    };
+    std::fs::write(folder.join("a.csv"), rows(0..60, 1.0)).unwrap();
+    std::fs::write(folder.join("v.csv"), rows(60..80, 1.0)).unwrap();
+    std::fs::write(folder.join("zero.csv"), rows(0..60, 0.0)).unwrap();
+    let columns = "--x age --t dose --y cost --classes 1 --base linear --members 2";
+    for (scale, name) in [("log", "logarithmic"), ("linear", "linear")] {
+        let line = format!("fit a.csv {columns} --y-scale {scale} --out {scale}.cfqp");
+        assert!(succeed(folder, &line).contains(&format!("outcome scale: {name}\n")));
+    }
+    let study = "data = 'a.csv'\nout = 's.cfqp'\n[table]\nx = ['age']\nt = ['dose']\ny = ['cost']\n\
+                 [fit]\nclasses = 1\nbase = 'linear'\nmembers = 2\ny_scale = 'log'\n";
+    std::fs::write(folder.join("study.toml"), study).unwrap();
+    assert!(succeed(folder, "fit study.toml").contains("outcome scale: logarithmic\n"));
+    let read = |name: &str| std::fs::read(folder.join(name)).unwrap();
+    assert!(read("s.cfqp") == read("log.cfqp") && read("log.cfqp") != read("linear.cfqp"));
+
+    let joined = succeed(folder, &format!("fit a.csv --valid v.csv {columns} --out v.cfqp"));
+    let note = "note: the 20 units given for validation were joined to the others, because every unit is held out in turn\n";
+    assert!(joined.contains("units: 80, each held out in turn\n") && joined.contains(note), "{joined}");
+
+    let line = format!("fit zero.csv {columns} --y-scale log --out z.cfqp -q");
+    let refused = cfqp(folder, &line.split_whitespace().collect::<Vec<_>>());
+    let message = "error: --y-scale: 2 of 60 units have an outcome of 0 or less, which has no logarithm (the smallest is 0)\n\
+                   hint: set --y-scale to linear or auto, or fit units with positive outcomes only\n";
+    assert_eq!((refused.status.code(), text(&refused.stderr)), (Some(2), message.to_owned()));
+    assert!(!folder.join("z.cfqp").exists());
+}

@@ -12,6 +12,7 @@ use cfqp::{AskOptions, ClassWeights, Dataset, Fit, FitConfig, Model, NoiseLaw, R
 use cfqp_cli::args::OutputArgs;
 use cfqp_cli::error::{Failure, Result};
 use cfqp_cli::explain;
+use cfqp_cli::format::pluralise;
 use cfqp_cli::progress::Progress;
 
 use super::{LEVEL, TEST_UNITS};

@@ -176,7 +176,7 @@ pub(super) mod tests {
             coverage,
             width: 1.0,
             classes: 3,
-            kinds: CLASSES_PLACEHOLDER,
+            kinds: 3,
             true_classes: world.classes(),
             fit_seconds: 2.0,
             calibration: graded,

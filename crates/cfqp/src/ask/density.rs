@@ -82,9 +82,7 @@ impl Model {
         let question = Question { rows: &rows, to, from: None, rho };
         let choose = |row: usize, posterior: &[f64]| match answer_class {
             AnswerClass::Given(classes) => classes[row],
-            AnswerClass::MostProbable => {
-                most_probable(&posterior.iter().map(|&p| p as f32).collect::<Vec<_>>())
-            }
+            AnswerClass::MostProbable => most_probable(posterior),
         };
         let mut values = vec![0.0; rows.len() * rows.d];
         let parts = self.pool.map(rows.subjects.chunks(SUBJECTS_AT_ONCE).collect(), |subjects| {

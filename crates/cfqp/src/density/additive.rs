@@ -631,7 +631,8 @@ mod tests {
     fn two_crossing_lines_are_found() {
         let data = lines(&[1.0, -1.0], 300, 1, 0.15);
         let all: Vec<usize> = (0..300).collect();
-        let search = Additive::new(&data.rows, &all, Basis { x_cosines: &[3], t_cosines: &[3], interactions: false });
+        let search =
+            Additive::new(&data.rows, &all, Basis { x_cosines: &[3], t_cosines: &[3], interactions: false });
         let found = search.search(2, 16, 2, &mut stream(1, &["search"]));
         // near the crossing nobody can tell the classes apart
         let apart: Vec<usize> = (0..300).filter(|&i| data.rows.input(i)[1].abs() > 0.4).collect();
@@ -644,8 +645,11 @@ mod tests {
 
     #[test]
     fn solutions_that_differ_in_the_order_of_classes_are_one() {
-        let solution =
-            |responsibilities: Vec<f64>, evidence| Solution { responsibilities, evidence, smoothness: vec![1.0; 2] };
+        let solution = |responsibilities: Vec<f64>, evidence| Solution {
+            responsibilities,
+            evidence,
+            smoothness: vec![1.0; 2],
+        };
         let solutions = vec![
             solution(vec![1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0], 1.0),
             solution(vec![0.0, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0, 0.0], 3.0),
@@ -659,7 +663,8 @@ mod tests {
     fn rows_of_one_subject_have_one_class() {
         let data = lines(&[1.0, -1.0], 60, 4, 0.3);
         let all: Vec<usize> = (0..60).collect();
-        let search = Additive::new(&data.rows, &all, Basis { x_cosines: &[0], t_cosines: &[0], interactions: false });
+        let search =
+            Additive::new(&data.rows, &all, Basis { x_cosines: &[0], t_cosines: &[0], interactions: false });
         let found = search.search(2, 16, 1, &mut stream(1, &["search"]));
         assert_eq!(found[0].responsibilities.len(), 2 * 60);
         assert!(adjusted_rand_index(&labels(&found[0], 2), &data.classes) > 0.85);

@@ -509,8 +509,8 @@ mod tests {
             let pool = Pool::new(threads).unwrap();
             let problem = Problem { hidden: 4, ..problem(&data.rows, &pool) };
             let subjects = problem.sample(60, "selection");
-            let starts = problem.starts(&subjects, 2);
-            let score = problem.score(Problem::simple(2), &subjects, &starts).unwrap();
+            let starts = problem.starts(&subjects, 2, false);
+            let score = problem.score(Problem::simple(2, false), &subjects, &starts).unwrap();
             let members = problem.members(&selected(2), 2).unwrap();
             (score.likelihoods, members.into_iter().map(|half| half.member.parameters).collect::<Vec<_>>())
         };
@@ -539,7 +539,7 @@ mod tests {
         let data = lines(&[1.0], 50, 2, 0.3);
         let pool = Pool::new(1).unwrap();
         let problem = problem(&data.rows, &pool);
-        assert_eq!(problem.member_share(), FEW_SUBJECTS_SHARE);
+        assert_eq!(problem.error_ratio(), 3.0);
         let parts = problem.parts(0);
         assert_eq!(parts.len(), 4);
         let mut held_out: Vec<usize> = parts.iter().flat_map(|(_, held_out)| held_out.clone()).collect();

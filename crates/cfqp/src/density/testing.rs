@@ -36,7 +36,16 @@ pub(super) fn lines(slopes: &[f32], subjects: usize, repeats: usize, deviation: 
 
 /// A problem without hidden layers.
 pub(super) fn problem<'a>(rows: &'a Rows, pool: &'a Pool) -> Problem<'a> {
-    Problem { rows, x_cosines: vec![0], t_cosines: vec![0], interactions: false, hidden: 0, seed: 3, pool, monitor: &() }
+    Problem {
+        rows,
+        x_cosines: vec![0],
+        t_cosines: vec![0],
+        interactions: false,
+        hidden: 0,
+        seed: 3,
+        pool,
+        monitor: &(),
+    }
 }
 
 /// Gaussian noise of constant scale, constant class weights.

@@ -209,7 +209,8 @@ const MISSING: ElementDensity = ElementDensity {
 impl<'a> Learner<'a> {
     fn new(form: &'a Form, task: &'a Task<'a>, parameters: Vec<f32>) -> Self {
         let share = 1.0 / task.train.len().max(1) as f32;
-        let precisions = form.precisions(&task.start.smoothness).into_iter().map(|precision| precision * share).collect();
+        let precisions =
+            form.precisions(&task.start.smoothness).into_iter().map(|precision| precision * share).collect();
         let average = parameters.clone();
         let adam = Adam::new(parameters);
         Self { form, parts: form.parts(), task, adam, precisions, average, scratch: Scratch::default() }
@@ -278,7 +279,8 @@ impl<'a> Learner<'a> {
         let total = log_sum_exp_of(joint);
         // from here on: responsibilities
         for (k, joint) in joint.iter_mut().enumerate() {
-            *joint = if warm_up { task.start.responsibilities[i * classes + k] } else { (*joint - total).exp() };
+            *joint =
+                if warm_up { task.start.responsibilities[i * classes + k] } else { (*joint - total).exp() };
         }
         for (r, &row) in of_subject.iter().enumerate() {
             if of_subject.len() > 1 {
@@ -354,7 +356,9 @@ mod tests {
     /// The gradient of the negative log-likelihood of all subjects.
     fn gradient(form: &Form, rows: &Rows, parameters: &[f32], start: Option<&[f64]>) -> Vec<f32> {
         let train: Vec<usize> = (0..rows.subjects.len()).collect();
-        let task = Task { rows, train: &train, held_out: &[], start: start.unwrap_or(&[]) };
+        let responsibilities = start.unwrap_or_default().to_vec();
+        let begin = Solution { responsibilities, evidence: 0.0, smoothness: vec![1.0; form.classes] };
+        let task = Task { rows, train: &train, held_out: &[], start: &begin };
         let mut learner = Learner::new(form, &task, parameters.to_vec());
         let noise = form.noise(&learner.parts, parameters);
         (0..train.len()).for_each(|i| learner.add_gradient(i, &noise, start.is_some(), 1.0));

@@ -2,16 +2,18 @@
 
 use super::finish::assemble;
 use super::predictive_power::HeldOutPredictions;
-use crate::Result;
 use crate::config::{Base, Classes, FitConfig};
+use crate::data::Units;
 use crate::density::{
     Ensemble, FittedMember, LevelCalibration, Member, OutcomeScale, Problem, RowSummary, Rows, Score,
     Selected, class_views,
 };
 use crate::math::{adjusted_rand_index, mean};
+use crate::model::abduction::most_probable;
 use crate::model::{ClassScore, FitReport, Model, Predictor, SplitSizes, density_rows};
-use crate::models::{BaseConfig, MlpConfig};
+use crate::models::{BaseConfig, MlpConfig, YScale};
 use crate::train::{Context, sample};
+use crate::{Error, Result};
 
 /// The largest number of outcome elements of a density.
 const MAX_OUTCOMES: usize = 8;
@@ -31,10 +33,24 @@ const SUBJECTS_PER_COEFFICIENT: usize = 5;
 const FEW_VALUES: usize = 4;
 
 /// Whether this recipe fits the data: few outcome elements, not too many covariates, and no other base model asked for.
-pub(super) fn applies(context: &Context<'_>) -> bool {
+///
+/// # Errors
+/// If it does not and logarithms are asked for, which no other recipe models.
+pub(super) fn applies(context: &Context<'_>) -> Result<bool> {
+    let (d_y, d_x) = (context.scaler.y.elements(), context.scaler.x.elements());
     let shallow = matches!(context.config.base, Base::Auto | Base::Linear | Base::Mlp);
-    let small = context.scaler.y.elements() <= MAX_OUTCOMES && context.scaler.x.elements() <= MAX_COVARIATES;
-    shallow && small
+    if shallow && d_y <= MAX_OUTCOMES && d_x <= MAX_COVARIATES {
+        return Ok(true);
+    }
+    if context.config.y_scale == YScale::Log {
+        let problem = format!(
+            "logarithms are for outcomes of at most {MAX_OUTCOMES} elements and at most {MAX_COVARIATES} covariates; the \
+             data have {d_y} and {d_x}"
+        );
+        let hint = "set `y_scale` to linear, or take the logarithm of the outcomes yourself";
+        return Err(Error::config("y_scale", problem, hint));
+    }
+    Ok(false)
 }
 
 /// A scale of the outcomes, the units on it, and what was selected there.
@@ -46,8 +62,8 @@ struct Candidate {
     score: f64,
 }
 
-/// Fits mixture density networks.
-pub(super) fn fit_density(context: &Context<'_>) -> Result<Model> {
+/// Fits mixture density networks. The last `joined` units were given for validation.
+pub(super) fn fit_density(context: &Context<'_>, joined: usize) -> Result<Model> {
     let Candidate { scales, rows, selected, .. } = best_candidate(context)?;
     let problem = problem(context, &rows);
     let halves = problem.members(&selected, context.config.members.unwrap_or(MEMBERS))?;
@@ -61,7 +77,12 @@ pub(super) fn fit_density(context: &Context<'_>) -> Result<Model> {
     ensemble.learned_rho = rows.has_repeats().then(|| learned_rho(&halves, &rows));
     let (d_t, seed) = (context.scaler.t.elements(), context.config.seed);
     ensemble.calibration = LevelCalibration::fit(&ensemble, &rows, d_t, seed, context.pool);
-    let report = report(context, &rows, &ensemble, &halves, &selected);
+    let mut report = report(context, &rows, &ensemble, &halves, &selected);
+    if joined > 0 {
+        report.notes.push(format!(
+            "the {joined} units given for validation were joined to the others, because every unit is held out in turn"
+        ));
+    }
     let all: Vec<usize> = (0..context.data.len()).collect();
     let (base, classes) = (base(&ensemble), ensemble.classes());
     assemble(context, base, classes, Predictor::Density(ensemble), &all, report)
@@ -74,8 +95,8 @@ pub(super) fn score_density_classes(context: &Context<'_>) -> Result<Vec<ClassSc
 
 /// The candidate of the outcome scale with the best held-out likelihood.
 fn best_candidate(context: &Context<'_>) -> Result<Candidate> {
-    let mut scales = outcome_scales(context).into_iter();
-    let mut best = select_on(context, scales.next().expect("the scale of the data is always tried"))?;
+    let mut scales = outcome_scales(context)?.into_iter();
+    let mut best = select_on(context, scales.next().expect("there is a scale to try"))?;
     for scale in scales {
         let candidate = select_on(context, scale)?;
         if candidate.score > best.score {
@@ -93,8 +114,18 @@ fn base(ensemble: &Ensemble) -> BaseConfig {
     }
 }
 
-/// The scales to try: that of the data, and the logarithm of outcomes that are all positive.
-fn outcome_scales(context: &Context<'_>) -> Vec<Vec<OutcomeScale>> {
+/// The scales to try. If the setting is auto: that of the data, and the logarithm of outcomes that are all positive.
+fn outcome_scales(context: &Context<'_>) -> Result<Vec<Vec<OutcomeScale>>> {
+    let linear = vec![OutcomeScale::Identity; context.scaler.y.elements()];
+    Ok(match context.config.y_scale {
+        YScale::Auto => std::iter::once(linear).chain(log_scales(context)).collect(),
+        YScale::Linear => vec![linear],
+        YScale::Log => vec![log_scales(context).ok_or_else(|| no_logarithm(context.data.y()))?],
+    })
+}
+
+/// The logarithmic scale of every outcome element; none unless all outcomes are positive.
+fn log_scales(context: &Context<'_>) -> Option<Vec<OutcomeScale>> {
     let (batcher, d) = (context.batcher(), context.scaler.y.elements());
     let all: Vec<usize> = (0..context.data.len()).collect();
     let outcomes = batcher.outcomes(&all);
@@ -109,11 +140,32 @@ fn outcome_scales(context: &Context<'_>) -> Vec<Vec<OutcomeScale>> {
         };
         OutcomeScale::log(&y, offset, f64::from(context.scaler.y.deviation(j)))
     };
-    let mut scales = vec![vec![OutcomeScale::Identity; d]];
-    if let Some(logs) = (0..d).map(scale_of).collect::<Option<Vec<_>>>() {
-        scales.push(logs);
-    }
-    scales
+    (0..d).map(scale_of).collect()
+}
+
+/// Why outcomes cannot be modelled on the scale of their logarithm.
+fn no_logarithm(y: &Units) -> Error {
+    let is_observed = |i: usize, j: usize| y.mask_row(i).is_none_or(|mask| mask[j]);
+    let smallest = |i: usize| {
+        let row = y.row(i);
+        let observed = (0..row.len()).filter(|&j| is_observed(i, j)).map(|j| row[j]);
+        observed.fold(f32::INFINITY, f32::min)
+    };
+    let smallest: Vec<f32> = (0..y.len()).map(smallest).collect();
+    let without = smallest.iter().filter(|value| **value <= 0.0).count();
+    let problem = match without {
+        0 => "the outcomes are nearly constant, or too small beside their spread".to_owned(),
+        _ => format!(
+            "{without} of {} units have an outcome of 0 or less, which has no logarithm (the smallest is {})",
+            y.len(),
+            smallest.iter().copied().fold(f32::INFINITY, f32::min)
+        ),
+    };
+    Error::config(
+        "y_scale",
+        problem,
+        "set `y_scale` to linear or auto, or fit units with positive outcomes only",
+    )
 }
 
 fn select_on(context: &Context<'_>, scales: Vec<OutcomeScale>) -> Result<Candidate> {
@@ -139,7 +191,8 @@ fn problem<'a>(context: &'a Context<'_>, rows: &'a Rows) -> Problem<'a> {
     let d_x = rows.width - d_t;
     let linear = context.config.base == Base::Linear;
     let affordable = |terms: usize| terms * SUBJECTS_PER_COEFFICIENT <= rows.subjects.len();
-    let x_cosines = [COSINES, FEW_COSINES].into_iter().find(|count| affordable(d_x * (1 + count))).unwrap_or(0);
+    let x_cosines =
+        [COSINES, FEW_COSINES].into_iter().find(|count| affordable(d_x * (1 + count))).unwrap_or(0);
     let cosines = |column: usize, most: usize| {
         if linear || distinct_at_most(rows, column, FEW_VALUES) { 0 } else { most }
     };
@@ -273,7 +326,7 @@ fn agreement(halves: &[FittedMember], rows: &Rows) -> f64 {
     let labels = |half: &FittedMember| -> Vec<usize> {
         let classes = half.member.form.classes;
         let posteriors = half.member.posteriors(rows, &subjects);
-        posteriors.chunks_exact(classes).map(largest).collect()
+        posteriors.chunks_exact(classes).map(most_probable).collect()
     };
     let Some((first, others)) = halves.split_first() else { return 1.0 };
     let classes = first.member.form.classes;
@@ -283,11 +336,6 @@ fn agreement(halves: &[FittedMember], rows: &Rows) -> f64 {
     let agreements: Vec<f64> =
         others.into_iter().map(|half| adjusted_rand_index(&first, &labels(half))).collect();
     if agreements.is_empty() { 1.0 } else { mean(&agreements) }
-}
-
-/// The position of the largest value.
-fn largest(values: &[f64]) -> usize {
-    (0..values.len()).max_by(|&a, &b| values[a].total_cmp(&values[b])).unwrap_or(0)
 }
 
 /// What members say of rows that they were not fitted to.
@@ -331,7 +379,7 @@ impl HeldOut {
         for (row, summary) in summary.iter_mut().enumerate().filter(|(_, summary)| summary.count == 0.0) {
             evaluators.iter_mut().for_each(|member| member.summarise(rows, row, &ensemble.scales, summary));
         }
-        let labels: Vec<usize> = summary.iter().map(|row| largest(&row.posterior)).collect();
+        let labels: Vec<usize> = summary.iter().map(|row| most_probable(&row.posterior)).collect();
         let distances = summary.iter().zip(&labels).map(|(row, &k)| row.distances[k]).collect();
         let average = |values: &Vec<f64>| {
             let logs: Vec<f64> = values.clone();
@@ -408,8 +456,50 @@ mod tests {
     }
 
     #[test]
+    fn units_given_for_validation_are_joined_to_the_others_with_a_note() {
+        let data = simulate(TableWorld::Single, 60);
+        let [first, last] = [0..40, 40..60].map(|rows| data.pick(&rows.collect::<Vec<_>>()).unwrap());
+        let model = Fit::new(config(1)).validate_on(&last).run(&first).unwrap();
+        let report = model.fit_report();
+        assert_eq!(report.units, SplitSizes { train: 60, validation: 0, calibration: 0 });
+        let note = "the 20 units given for validation were joined to the others";
+        assert!(report.notes.iter().any(|found| found.starts_with(note)), "{:?}", report.notes);
+        assert!(Fit::new(config(1)).run(&data).unwrap().fit_report().notes.is_empty());
+    }
+
+    #[test]
     fn the_logarithm_is_chosen_for_lognormal_outcomes() {
         let lognormal = simulate(TableWorld::Lognormal, 200);
         assert!(Fit::new(config(2)).run(&lognormal).unwrap().is_log_scale());
+        let linear = FitConfig { y_scale: YScale::Linear, ..config(2) };
+        assert!(!Fit::new(linear).run(&lognormal).unwrap().is_log_scale());
+    }
+
+    #[test]
+    fn the_logarithm_can_be_asked_for_where_outcomes_are_positive() {
+        let log = FitConfig { y_scale: YScale::Log, ..config(1) };
+        let problem = |config: &FitConfig, data: &Dataset| match Fit::new(config.clone())
+            .run(data)
+            .unwrap_err()
+        {
+            Error::Config { field: "y_scale", problem, hint, .. } if hint.contains("`y_scale`") => problem,
+            error => panic!("{error}"),
+        };
+        let single = simulate(TableWorld::Single, 60);
+        let found = problem(&log, &single);
+        assert!(found.contains("units have an outcome of 0 or less") && found.contains("-"), "{found}");
+
+        let positive = single.y().values().iter().map(|y| 50.0 + y).collect();
+        let y = Units::new("y", vec![1], positive).unwrap();
+        let shifted = Dataset::new(single.x().clone(), single.t().clone(), y).unwrap();
+        let linear = FitConfig { y_scale: YScale::Linear, ..config(1) };
+        assert!(!Fit::new(linear).run(&shifted).unwrap().is_log_scale());
+        let model = Fit::new(log.clone()).run(&shifted).unwrap();
+        assert!(model.is_log_scale());
+        assert_eq!(model.config().y_scale, YScale::Log);
+
+        let series = crate::sim::Oscillator::default().simulate(60, 1).unwrap().data;
+        assert!(problem(&log, &series).contains("at most 8 elements"));
+        assert!(matches!(Fit::new(log).score_classes(&series), Err(Error::Config { field: "y_scale", .. })));
     }
 }

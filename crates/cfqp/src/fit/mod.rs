@@ -80,8 +80,9 @@ impl<'a> Fit<'a> {
     /// data cannot, [`Error::Interrupted`](crate::Error::Interrupted) if the monitor stops the fit.
     pub fn run<'d>(&self, data: impl Into<UnitData<'d>>) -> Result<Model> {
         let UnitData { units, layout } = data.into();
+        let joined = self.validation.map_or(0, |validation| validation.units.len());
         let model = setup::with_context(self, units, |context| match context.config.recipe {
-            Recipe::Default if density::applies(context) => density::fit_density(context),
+            Recipe::Default if density::applies(context)? => density::fit_density(context, joined),
             Recipe::Default => default::fit_default(context),
             Recipe::Paper => paper::fit_paper(context),
         })?;
@@ -97,7 +98,7 @@ impl<'a> Fit<'a> {
     /// As [`run`](Self::run).
     pub fn score_classes<'d>(&self, data: impl Into<UnitData<'d>>) -> Result<Vec<ClassScore>> {
         setup::with_context(self, data.into().units, |context| {
-            if context.config.recipe == Recipe::Default && density::applies(context) {
+            if context.config.recipe == Recipe::Default && density::applies(context)? {
                 density::score_density_classes(context)
             } else {
                 score_classes(context)

@@ -22,5 +22,5 @@ pub use partition::{adjusted_rand_index, best_matching, class_accuracy};
 pub(crate) use quadrature::{QuadratureNode, UNIFORM_NODES};
 pub(crate) use special::{ln_gamma, normal_cdf, normal_half_width, normal_quantile};
 pub(crate) use stats::{
-    argmin, log_sum_exp, log_sum_exp_of, mean, mean_observed, paired_difference, standard_deviation,
+    argmax, argmin, log_sum_exp, log_sum_exp_of, mean, mean_observed, paired_difference, standard_deviation,
 };

@@ -11,6 +11,12 @@ pub(crate) fn argmin(values: impl IntoIterator<Item = f64>) -> Option<usize> {
     smallest.map(|(i, _)| i)
 }
 
+/// The position of the largest value; the last of several, `None` for no values.
+pub(crate) fn argmax<T: Into<f64>>(values: impl IntoIterator<Item = T>) -> Option<usize> {
+    let values = values.into_iter().map(Into::into).enumerate();
+    values.max_by(|a: &(usize, f64), b| a.1.total_cmp(&b.1)).map(|(i, _)| i)
+}
+
 /// log sum_i exp(x_i)
 pub(crate) fn log_sum_exp_of(logs: &[f64]) -> f64 {
     let max = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -65,6 +71,12 @@ mod tests {
     #[test]
     fn the_first_of_equal_values_is_the_smallest() {
         assert_eq!((argmin([3.0, 1.0, 1.0]), argmin([])), (Some(1), None));
+    }
+
+    #[test]
+    fn the_last_of_equal_values_is_the_largest() {
+        assert_eq!((argmax([3.0, 1.0, 3.0, 2.0]), argmax([0.5_f32, 0.2])), (Some(2), Some(0)));
+        assert_eq!(argmax([0.0; 0]), None);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use burn::tensor::Device;
 
 use super::Calibration;
 use super::mixture::{Mixture, gaussian_nll, member_covariance, member_moments};
-use crate::math::log_sum_exp;
+use crate::math::{argmax, log_sum_exp};
 use crate::models::Batcher;
 
 /// Where scales differ between two treatments, part of the noise may grow with the scale and part may not: transferring
@@ -222,8 +222,8 @@ pub(crate) fn most_probable_effects(
 }
 
 /// The most probable class.
-pub(crate) fn most_probable(posterior: &[f32]) -> usize {
-    (0..posterior.len()).max_by(|&a, &b| posterior[a].total_cmp(&posterior[b])).unwrap_or(0)
+pub(crate) fn most_probable<T: Copy + Into<f64>>(posterior: &[T]) -> usize {
+    argmax(posterior.iter().copied()).unwrap_or(0)
 }
 
 /// P(class | x, t, y), `[n, classes]`.

@@ -10,6 +10,7 @@ pub(crate) mod ridge;
 mod shapes;
 mod transformer;
 mod unet;
+mod y_scale;
 
 pub(crate) use batch::{Batcher, ClassInput, Target};
 pub use linear::LinearConfig;
@@ -23,6 +24,7 @@ pub(crate) use transformer::Transformer;
 pub use transformer::TransformerConfig;
 pub(crate) use unet::Unet;
 pub use unet::UnetConfig;
+pub use y_scale::YScale;
 
 pub use crate::nn::TreatmentEmbeddingConfig;
 

@@ -1,6 +1,7 @@
 //! The content of a report on a model and some units, as numbers. Layout is left to the caller.
 //!
-//! A report compares a low and a high treatment, by default the 10th and the 90th percentile of the treatments.
+//! A report compares a low and a high treatment, by default both values of a treatment that takes two, else the 10th and
+//! the 90th percentile of the treatments.
 
 mod classes;
 mod data_summary;
@@ -8,6 +9,8 @@ mod evidence;
 mod histogram;
 mod responses;
 mod units;
+
+use std::cmp::Ordering;
 
 use serde::Serialize;
 
@@ -25,6 +28,7 @@ use crate::config::{Base, FitConfig};
 use crate::data::table::{Layout, UnitBatch};
 use crate::data::{Dataset, Units};
 use crate::model::{FitReport, Model};
+use crate::plain::treatment_levels;
 
 /// The approximate number of outcome elements that a report is based on: the more elements a unit has, the fewer units.
 const MAX_REPORT_ELEMENTS: usize = 100_000;
@@ -44,9 +48,9 @@ const HIGH_QUANTILE: f64 = 0.9;
 /// The treatments that a report compares, and the options of its questions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReportSpec {
-    /// The low treatment; `None` is the 10th percentile.
+    /// The low treatment; `None` is the lower of two values, or the 10th percentile.
     pub from: Option<Vec<f32>>,
-    /// The high treatment; `None` is the 90th percentile.
+    /// The high treatment; `None` is the higher of two values, or the 90th percentile.
     pub to: Option<Vec<f32>>,
     /// The correlation of the noise and the level of the intervals.
     pub ask: AskOptions,
@@ -193,7 +197,7 @@ impl Report {
             evidence: context.collect_evidence(overlap)?,
             classes: context.summarise_classes(&effects, &drawn)?,
             curves,
-            effects: context.summarise_effects(&effects, &drawn),
+            effects: context.summarise_effects(&effects, &drawn)?,
             units: unit_summaries,
             model: summarise_model(model),
             question: context.question(),
@@ -208,11 +212,23 @@ fn sample_units(model: &Model, units: &UnitBatch) -> Result<UnitBatch> {
     units.pick(&units.data.even_sample(units.data.len().div_ceil(max_units)))
 }
 
+/// The treatments that are compared by default: both values of a treatment that takes two, else quantiles.
+fn default_contrast(t: &Units) -> Result<[Units; 2]> {
+    let two_levels = treatment_levels(t).filter(|levels| levels.len() == 2);
+    let Some(mut levels) = two_levels else {
+        return Ok([treatment_quantiles(t, LOW_QUANTILE)?, treatment_quantiles(t, HIGH_QUANTILE)?]);
+    };
+    levels.sort_by(|a, b| a.t.partial_cmp(&b.t).unwrap_or(Ordering::Equal));
+    let treatment = |i: usize| Units::new("treatment", vec![t.elements()], levels[i].t.clone());
+    Ok([treatment(0)?, treatment(1)?])
+}
+
 impl<'a> ReportContext<'a> {
     fn new(model: &'a Model, data: &'a Dataset, spec: &ReportSpec) -> Result<Self> {
-        let treatment = |given: &Option<Vec<f32>>, quantile: f64| match given {
+        let [low, high] = default_contrast(data.t())?;
+        let treatment = |given: &Option<Vec<f32>>, default: Units| match given {
             Some(given) => Units::new("treatment", vec![given.len()], given.clone()),
-            None => treatment_quantiles(data.t(), quantile),
+            None => Ok(default),
         };
         let outcomes = Tabulation::new(model)
             .outcomes()
@@ -230,9 +246,9 @@ impl<'a> ReportContext<'a> {
             model,
             data,
             outcomes,
-            from: treatment(&spec.from, LOW_QUANTILE)?,
+            from: treatment(&spec.from, low)?,
             median: treatment_quantiles(data.t(), 0.5)?,
-            to: treatment(&spec.to, HIGH_QUANTILE)?,
+            to: treatment(&spec.to, high)?,
             grid: (0..CURVE_POINTS).map(between).collect::<Result<_>>()?,
             ask: spec.ask,
         })

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{Histogram, Outcome, ReportContext};
 use crate::Result;
-use crate::ask::{Answers, AverageEffect, Averages, Diagnosis};
+use crate::ask::{Answers, AverageEffect, Averages, Diagnosis, PlainComparison};
 use crate::data::Units;
 
 /// The largest number of outcomes that are drawn: if there are more, those with the largest effects.
@@ -16,6 +16,9 @@ pub struct Effects {
     /// For every outcome, the averages over the units on support, over all units, over those without a flag, and over each
     /// class.
     pub averages: Vec<AverageEffect>,
+    /// For every outcome, the average over all units beside plain estimates of it. Empty if both treatments are equal, or if
+    /// the data allow no plain estimate.
+    pub plain: Vec<PlainComparison>,
     /// The distribution of the effects on each outcome that is drawn.
     pub outcomes: Vec<OutcomeEffects>,
     /// The number of units without a flag.
@@ -85,7 +88,7 @@ impl ReportContext<'_> {
     }
 
     /// A summary of the effects on all units, with the distributions for the outcomes `drawn`.
-    pub(super) fn summarise_effects(&self, effects: &Answers, drawn: &[usize]) -> Effects {
+    pub(super) fn summarise_effects(&self, effects: &Answers, drawn: &[usize]) -> Result<Effects> {
         let mut averages = Averages::new(self.model, self.ask.level);
         averages.add(effects);
         let distribution = |&o: &usize| {
@@ -101,14 +104,20 @@ impl ReportContext<'_> {
             }
         };
         let count = |has: fn(&Diagnosis) -> bool| effects.diagnoses.iter().filter(|d| has(d)).count();
-        Effects {
+        let (from, to) = (self.from.row(0), self.to.row(0));
+        let plain = match from == to {
+            true => Vec::new(),
+            false => self.model.compare_plain(self.data, &from, &to, self.ask)?,
+        };
+        Ok(Effects {
             averages: averages.finish(),
+            plain,
             outcomes: drawn.iter().map(distribution).collect(),
             ok: count(Diagnosis::ok),
             ambiguous_class: count(|diagnosis| diagnosis.ambiguous_class),
             off_support: count(|diagnosis| diagnosis.off_support),
             starts_disagree: count(|diagnosis| diagnosis.starts_disagree),
-        }
+        })
     }
 
     /// The dose-response curves of the classes, and the share of units for which each treatment is within the support.

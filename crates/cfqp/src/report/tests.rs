@@ -35,6 +35,35 @@ fn the_sections_of_a_report_agree_with_each_other() {
 }
 
 #[test]
+fn average_effects_stand_beside_plain_estimates() {
+    let (units, model) = fit_oscillators(1);
+    let report = Report::new(&model, &units, None, &ReportSpec::default()).unwrap();
+    let Effects { averages, plain, .. } = &report.effects;
+    assert_eq!(plain.len(), report.question.outcomes.len());
+    for own in plain {
+        let is_own = |average: &&crate::ask::AverageEffect| {
+            average.outcome == own.outcome && average.group == crate::ask::EffectGroup::All
+        };
+        let average = averages.iter().find(is_own).unwrap();
+        assert!((average.effect - own.effect).abs() < 1e-6, "{} and {}", average.effect, own.effect);
+        assert_eq!((own.units, own.estimates.is_empty()), (300, false));
+    }
+    let equal = ReportSpec { from: Some(vec![0.5]), to: Some(vec![0.5]), ..ReportSpec::default() };
+    assert!(Report::new(&model, &units, None, &equal).unwrap().effects.plain.is_empty());
+}
+
+#[test]
+fn two_values_of_a_treatment_are_compared_however_rare_one_is() {
+    let contrast = |values: Vec<f32>| {
+        let [low, high] = default_contrast(&Units::new("t", vec![1], values).unwrap()).unwrap();
+        (low.values()[0], high.values()[0])
+    };
+    let rare = (0..50).map(|i| if i == 7 { 1.0 } else { 3.0 }).collect();
+    assert_eq!(contrast(rare), (1.0, 3.0));
+    assert_eq!(contrast((0..=50).map(|i| i as f32).collect()), (5.0, 45.0));
+}
+
+#[test]
 fn a_report_is_serialised_with_named_fields() {
     let (units, model) = fit_oscillators(3);
     let report = Report::new(&model, &units, None, &ReportSpec::default()).unwrap();

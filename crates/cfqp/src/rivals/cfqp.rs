@@ -8,6 +8,7 @@ use crate::config::{Classes, FitConfig, Recipe, Start};
 use crate::data::{Dataset, Units};
 use crate::fit::Fit;
 use crate::model::Model;
+use crate::models::YScale;
 use crate::runtime::{Monitor, Resources};
 
 /// The library's own model, with the assumed correlation of factual and counterfactual noise.
@@ -92,7 +93,12 @@ impl PublishedCfqp {
         resources: &Resources,
         monitor: &dyn Monitor,
     ) -> Result<Self> {
-        let config = FitConfig { recipe: Recipe::Paper, starts: vec![start], ..config.clone() };
+        let config = FitConfig {
+            recipe: Recipe::Paper,
+            y_scale: YScale::default(),
+            starts: vec![start],
+            ..config.clone()
+        };
         Fit::new(config).resources(resources.clone()).monitor(monitor).run(data).map(Self)
     }
 }

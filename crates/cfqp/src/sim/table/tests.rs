@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::data::Units;
-use crate::math::mean;
+use crate::math::{argmax, mean};
 
 const N: usize = 4000;
 
@@ -127,7 +127,7 @@ fn classes_have_their_frequencies() {
     let guess = |i: usize| {
         let [x, ..] = variables(&simulated, i);
         let weight = |k: usize| TableWorld::Prior.log_weight(&x, k);
-        (0..3).max_by(|&a, &b| weight(a).total_cmp(&weight(b))).unwrap()
+        argmax((0..3).map(weight)).unwrap()
     };
     let right = (0..N).filter(|&i| guess(i) == simulated.truth.z[i]).count();
     assert!(right > 6 * N / 10, "{right}");
@@ -196,8 +196,7 @@ fn the_bayes_answer_beats_every_single_class_the_most_probable_one_and_the_mean(
             let noise = world.noise(f64::from(table.sigma()));
             let observed = Observed { world, noise, rho: 1.0, x: &x, rows };
             let posterior = observed.class_posterior();
-            let top = (0..posterior.len()).max_by(|&a, &b| posterior[a].total_cmp(&posterior[b]));
-            class_answer(i, top.unwrap())
+            class_answer(i, argmax(posterior).unwrap())
         };
         let hard = error(&probable);
         assert!(hard > best - 1e-4, "{}: {hard} for the most probable class, {best}", world.name());
