@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use cfqp::data::table::{Block, Feature, TableForm};
+use cfqp::data::table::{Block, Feature, TableForm, TreatedAt};
 use cfqp::{Classes, FitConfig, Layout, TableSpec};
 
 use crate::columns::{flag, table_flags};
@@ -78,13 +78,15 @@ pub(crate) fn table_spec(layout: &Layout) -> TableSpec {
         t: layout.t.clone(),
         missing: layout.missing.clone(),
         delimiter: layout.delimiter,
+        decimal: layout.decimal,
+        sheet: layout.sheet.clone(),
         ..TableSpec::default()
     };
     match &layout.form {
         TableForm::Wide { x, y } => {
             (spec.x, spec.y) = (x.columns(), y.columns());
             match x {
-                Block::Features(features) => spec.categorical = categorical(features),
+                Block::Features(features) => describe_features(features, &mut spec),
                 Block::Lists { shape, .. } => spec.x_shape.clone_from(shape),
             }
             if let Block::Lists { shape, .. } = y {
@@ -96,15 +98,27 @@ pub(crate) fn table_spec(layout: &Layout) -> TableSpec {
             spec.time = Some(samples.time.clone());
             spec.series.clone_from(&samples.series);
             spec.x = samples.fixed.iter().map(|feature| feature.name.clone()).collect();
-            spec.categorical = categorical(&samples.fixed);
+            describe_features(&samples.fixed, &mut spec);
             spec.y = if samples.outcomes == samples.series { Vec::new() } else { samples.outcomes.clone() };
-            spec.treated_at = Some(samples.treated_at.clone());
+            spec.treated_at = Some(match (&samples.treated_at, &samples.dates) {
+                (TreatedAt::Number(days), Some(dates)) => TreatedAt::Column(dates.format(*days)),
+                (treated_at, _) => treated_at.clone(),
+            });
+            spec.date_format = samples.dates.and_then(|dates| dates.order).or(spec.date_format);
             spec.step = Some(grid.step);
             spec.before = Some(grid_end(-grid.x.first, grid.step));
             spec.after = Some(grid_end(grid.y.last, grid.step));
         }
     }
     spec
+}
+
+/// Describes covariates with one value per row.
+fn describe_features(features: &[Feature], spec: &mut TableSpec) {
+    spec.categorical = categorical(features);
+    let dates = || features.iter().filter_map(|feature| feature.date);
+    spec.date_parts = dates().any(|date| date.parts);
+    spec.date_format = dates().find_map(|date| date.order);
 }
 
 /// The columns that have to be declared as categories: those with a category that looks like a number.
@@ -122,7 +136,7 @@ fn grid_end(points: i64, step: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use cfqp::data::table::TreatedAt;
+    use cfqp::data::table::DateOrder;
     use cfqp::{Base, Recipe, Sharing, Start, Table};
     use clap::Parser as _;
 
