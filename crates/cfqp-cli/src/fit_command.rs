@@ -224,6 +224,11 @@ mod tests {
             group: Some("it's a subject".to_owned()),
             categorical: strings(&["ward"]),
             missing: strings(&["-9", "n.d."]),
+            except: strings(&["bp_2", "-b"]),
+            decimal: Some(','),
+            date_format: Some(DateOrder::MonthFirst),
+            date_parts: true,
+            sheet: Some("It's 2024".to_owned()),
             x_shape: vec![1, 2, 3],
             y_shape: vec![4, 5],
             delimiter: Some(';'),
@@ -300,6 +305,31 @@ mod tests {
             &TableSpec { before: Some(5.2), after: Some(6.4), ..long },
             &strings(&["c"]),
         );
+    }
+
+    #[test]
+    fn dates_are_described_as_they_were_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.csv");
+        let samples = |i: usize| {
+            let row =
+                |day: usize| format!("{i},{day:02}/03/2024 06:00,{day},\"{},5\",{}/12/2023\n", i, 1 + i % 20);
+            (10..20).map(row).collect::<String>()
+        };
+        std::fs::write(&path, "id,at,a,t,born\n".to_owned() + &(0..40).map(samples).collect::<String>())
+            .unwrap();
+        let long = TableSpec {
+            id: Some("id".to_owned()),
+            time: Some("at".to_owned()),
+            series: strings(&["a"]),
+            x: strings(&["born"]),
+            t: strings(&["t"]),
+            treated_at: Some(TreatedAt::Column("2024-03-14T12:00".to_owned())),
+            decimal: Some(','),
+            date_parts: true,
+            ..TableSpec::default()
+        };
+        assert_same_units(&path, &long, &[]);
     }
 
     fn assert_same_units(path: &Path, spec: &TableSpec, categorical: &[String]) {

@@ -232,6 +232,14 @@ impl Layout {
         columns
     }
 
+    /// Whether there are covariates. Units of a table without any have an x of one element that is always 0.
+    pub fn has_covariates(&self) -> bool {
+        match &self.form {
+            TableForm::Wide { x, .. } => !x.columns().is_empty(),
+            TableForm::Long(_) => true,
+        }
+    }
+
     /// The layout of the samples, if the table has one row per sample.
     pub fn samples(&self) -> Option<&SampleLayout> {
         match &self.form {

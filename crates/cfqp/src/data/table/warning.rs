@@ -118,7 +118,8 @@ impl Warning {
         let mut warnings = constant_columns(data, &x, &y);
         warnings.extend(y.iter().filter_map(|column| outcome_warning(data.y(), column)));
         warnings.extend(treatment_warnings(data, layout));
-        warnings.extend(has_no_covariates(layout).then_some(Self::NoCovariates));
+        let has_covariates = layout.is_none_or(Layout::has_covariates);
+        warnings.extend((!has_covariates).then_some(Self::NoCovariates));
         warnings.extend(size_warning(data));
         warnings
     }
@@ -449,11 +450,6 @@ fn treatment_warnings(data: &Dataset, layout: Option<&Layout>) -> Vec<Warning> {
         values.are_few().then_some(few)
     };
     names.into_iter().enumerate().filter_map(warning).collect()
-}
-
-fn has_no_covariates(layout: Option<&Layout>) -> bool {
-    let form = layout.map(|layout| &layout.form);
-    matches!(form, Some(TableForm::Wide { x: Block::Features(features), .. }) if features.is_empty())
 }
 
 fn size_warning(data: &Dataset) -> Option<Warning> {
