@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use cfqp::data::table::{Block, Feature, TableForm, TreatedAt};
+use cfqp::data::table::{Block, Feature, SampleLayout, TableForm, TreatedAt};
 use cfqp::{Classes, FitConfig, Layout, TableSpec};
 
 use crate::columns::{flag, table_flags};
@@ -100,10 +100,7 @@ pub(crate) fn table_spec(layout: &Layout) -> TableSpec {
             spec.x = samples.fixed.iter().map(|feature| feature.name.clone()).collect();
             describe_features(&samples.fixed, &mut spec);
             spec.y = if samples.outcomes == samples.series { Vec::new() } else { samples.outcomes.clone() };
-            spec.treated_at = Some(match (&samples.treated_at, &samples.dates) {
-                (TreatedAt::Number(days), Some(dates)) => TreatedAt::Column(dates.format(*days)),
-                (treated_at, _) => treated_at.clone(),
-            });
+            spec.treated_at = Some(treatment_time(samples));
             spec.date_format = samples.dates.and_then(|dates| dates.order).or(spec.date_format);
             spec.step = Some(grid.step);
             spec.before = Some(grid_end(-grid.x.first, grid.step));
@@ -111,6 +108,14 @@ pub(crate) fn table_spec(layout: &Layout) -> TableSpec {
         }
     }
     spec
+}
+
+/// The time of treatment, as a date if the times are dates.
+fn treatment_time(samples: &SampleLayout) -> TreatedAt {
+    match (&samples.treated_at, &samples.dates) {
+        (TreatedAt::Number(days), Some(dates)) => TreatedAt::Column(dates.format(*days)),
+        (treated_at, _) => treated_at.clone(),
+    }
 }
 
 /// Describes covariates with one value per row.

@@ -63,13 +63,8 @@ fn text(input: &Input, counts: &TableSummary) -> String {
         format_count(counts.dropped_units())
     );
     for dropped in &counts.dropped {
-        let _ = writeln!(
-            text,
-            "  dropped {}: {} (first: {})",
-            count_dropped(dropped),
-            dropped.reason,
-            dropped.first
-        );
+        let units = count_dropped(dropped);
+        let _ = writeln!(text, "  dropped {units}: {} (first: {})", dropped.reason, dropped.first);
     }
     let missing =
         |share: f64| if share > 0.0 { format!(", {} missing", format_percent(share)) } else { String::new() };

@@ -89,7 +89,7 @@ fn marketing_with_dates_percentages_currency_and_zeros() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let campaign = |i: usize, age: f64, t: f64, y: f64| {
-        let revenue = if i % 4 == 0 { 0.0 } else { 400.0 * y };
+        let revenue = if i.is_multiple_of(4) { 0.0 } else { 400.0 * y };
         let (whole, cents) = (revenue as u64, (revenue * 100.0) as u64 % 100);
         let (thousands, rest) = (whole / 1000, whole % 1000);
         let revenue = if thousands > 0 {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use crate::data::table::{
-    FileFormat, FileOptions, Ids, Layout, ReadSummary, UnitBatch, UnitReader, list_names, read_column_names,
+    FileFormat, Ids, Layout, ReadSummary, UnitBatch, UnitReader, list_names, read_column_names,
 };
 use crate::data::{Dataset, Units, read_array};
 use crate::model::Model;
@@ -98,7 +98,7 @@ impl Model {
 }
 
 fn check_columns(path: &Path, layout: &Layout, names: &[String]) -> Result<()> {
-    let columns = read_column_names(path, &FileOptions::from(layout))?;
+    let columns = read_column_names(path, &layout.file_options(path))?;
     match names.iter().find(|name| !columns.contains(name)) {
         None => Ok(()),
         Some(name) => {

@@ -96,8 +96,8 @@ impl ContiguousReader {
 
 /// Whether the rows of every unit are contiguous. Ids are compared by their hashes: a collision makes a table look
 /// scattered, which costs memory but is correct.
-pub(crate) fn is_contiguous(path: &Path, layout: &Layout, id: &str) -> Result<bool> {
-    let mut source = Source::open(path, &FileOptions::from(layout), Some(&[id.to_owned()]))?;
+pub(crate) fn is_contiguous(path: &Path, options: &FileOptions, id: &str) -> Result<bool> {
+    let mut source = Source::open(path, options, Some(&[id.to_owned()]))?;
     let state = RandomState::new();
     let (mut known, mut previous) = (HashSet::new(), None);
     while let Some(chunk) = source.next(CHUNK_ROWS)? {

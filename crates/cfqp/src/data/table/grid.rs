@@ -76,14 +76,13 @@ impl Samples {
         let (mut x, mut t, mut y) = (Vec::new(), Vec::new(), Vec::new());
         let (mut kept, mut treated_at) = (Vec::new(), Vec::new());
         let mut rest = self.order.as_slice();
-        let reading = Reading::new(&[], Decimal::new(layout.decimal));
         for unit in 0..self.ids.len() {
             let count = rest.iter().take_while(|&&row| self.unit[row as usize] as usize == unit).count();
             let rows;
             (rows, rest) = rest.split_at(count);
             let mut arrays = UnitArrays { x: vec![f32::NAN; x_size], y: vec![f32::NAN; y_size] };
             self.place_samples(samples, rows, &mut arrays, summary);
-            match self.complete(layout, samples, unit, &mut arrays, &reading, allow_missing_x) {
+            match self.complete(layout, samples, unit, &mut arrays, allow_missing_x) {
                 Err(reason) => summary.count_dropped(reason, || self.ids[unit].clone()),
                 Ok(()) => {
                     x.append(&mut arrays.x);
@@ -161,7 +160,6 @@ impl Samples {
         samples: &SampleLayout,
         unit: usize,
         arrays: &mut UnitArrays,
-        reading: &Reading,
         allow_missing_x: bool,
     ) -> Result<(), DropReason> {
         let is_empty = |values: &[f32]| values.iter().all(|value| value.is_nan());
@@ -180,7 +178,8 @@ impl Samples {
         if is_empty(&arrays.y) {
             return Err(DropReason::NoSamplesAfter);
         }
-        self.fill_fixed(samples, unit, reading, &mut arrays.x)?;
+        let reading = Reading::new(&[], Decimal::new(layout.decimal));
+        self.fill_fixed(samples, unit, &reading, &mut arrays.x)?;
         if !allow_missing_x && arrays.x.iter().any(|value| value.is_nan()) {
             return Err(DropReason::MissingCovariate);
         }

@@ -103,10 +103,9 @@ pub(crate) fn parse_number(text: &str) -> Option<f64> {
 /// Reads a number as people write it. The value is the number as written: `5%` is 5.
 pub(crate) fn read_number(text: &str, decimal: Decimal) -> NumberText {
     let text = text.trim();
-    if decimal != Decimal::Comma || !text.contains('.') {
-        if let Some(value) = parse_number(text) {
-            return NumberText::Plain(value);
-        }
+    let is_plain = decimal != Decimal::Comma || !text.contains('.');
+    if let Some(value) = parse_number(text).filter(|_| is_plain) {
+        return NumberText::Plain(value);
     }
     if !text.bytes().any(|byte| byte.is_ascii_digit()) {
         return NumberText::Text;

@@ -68,7 +68,7 @@ impl UnitReader {
         batch_size: usize,
         max_in_memory: u64,
     ) -> Result<Self> {
-        let options = FileOptions::from(layout);
+        let options = layout.file_options(path);
         let columns = read_column_names(path, &options)?;
         check_present(&layout.columns(), &columns).map_err(|problem| problem.at(path))?;
         let source = Source::open(path, &options, Some(&layout.columns()))?;
@@ -77,7 +77,7 @@ impl UnitReader {
         let is_large = std::fs::metadata(path).is_ok_and(|file| file.len() > max_in_memory);
         let state = match (layout.samples(), &layout.id) {
             (None, _) => State::Wide(Box::new(source)),
-            (Some(_), Some(id)) if is_large && is_contiguous(path, layout, id)? => {
+            (Some(_), Some(id)) if is_large && is_contiguous(path, &options, id)? => {
                 State::Contiguous(Box::new(ContiguousReader::new(source)))
             }
             (Some(samples), _) => {
@@ -164,6 +164,22 @@ impl Iterator for UnitReader {
             return Some(Err(self.summary.no_units().at(&self.path)));
         }
         next
+    }
+}
+
+impl Layout {
+    /// How the cells of `path` are found: as in the training data, or by another delimiter if only that gives the columns.
+    pub(crate) fn file_options(&self, path: &Path) -> FileOptions {
+        let (usual, wanted) = (FileOptions::from(self), self.columns());
+        let has_columns = |options: &FileOptions| {
+            read_column_names(path, options)
+                .is_ok_and(|columns| wanted.iter().all(|name| columns.contains(name)))
+        };
+        if has_columns(&usual) {
+            return usual;
+        }
+        let others = [',', ';', '\t', '|'].map(|mark| FileOptions { delimiter: Some(mark), ..usual.clone() });
+        others.into_iter().find(has_columns).unwrap_or(usual)
     }
 }
 

@@ -186,6 +186,9 @@ impl Warning {
                 "covariates that only count the rows, as an id does: {}; leave them out",
                 list_names(columns)
             ),
+            Self::NoCovariates => f.write_str(
+                "there are no covariates: an average effect is right only if the treatment was assigned at random",
+            ),
             _ => Ok(()),
         }
     }
@@ -226,12 +229,10 @@ impl fmt::Display for Warning {
                 let names: Vec<String> = columns.iter().zip(shares).map(share).collect();
                 write!(f, "many cells are missing: {}", list_names(&names))
             }
-            Self::SuspiciousValue { .. } | Self::NumbersAmongTexts { .. } | Self::IdColumns(_) => {
-                self.fmt_column(f)
-            }
-            Self::NoCovariates => f.write_str(
-                "there are no covariates: an average effect is right only if the treatment was assigned at random",
-            ),
+            Self::SuspiciousValue { .. }
+            | Self::NumbersAmongTexts { .. }
+            | Self::IdColumns(_)
+            | Self::NoCovariates => self.fmt_column(f),
             Self::RaggedLists(column) => {
                 write!(f, "`{column}`: the lists differ in length; short ones are padded with missing values")
             }

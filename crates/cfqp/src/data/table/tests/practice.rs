@@ -236,4 +236,7 @@ fn a_model_of_one_format_reads_the_others() {
     assert_eq!(by_layout(&first, &csv), first.data);
     assert_eq!(by_layout(&second, &parquet), second.data);
     assert_eq!(first.data.x().values(), second.data.x().values());
+    // another delimiter is found, because the columns are known
+    let semicolons = std::fs::read_to_string(&csv).unwrap().replace(',', ";");
+    assert_eq!(by_layout(&first, &folder.write("b.csv", semicolons)), first.data);
 }
