@@ -5,23 +5,27 @@ use std::path::Path;
 use clap::Args;
 
 use cfqp::TableSpec;
-use cfqp::data::table::TreatedAt;
+use cfqp::data::table::{DateOrder, TreatedAt};
 
-use crate::args::parse_count;
+use crate::args::{parse_choice, parse_count};
 use crate::format::shell_quote;
 
 /// The largest side of a shape.
 const MAX_SIDE: usize = 1 << 24;
 
-const HEADING: &str = "Columns of a table (CSV, Parquet, Arrow)";
+const HEADING: &str = "Columns of a table (CSV, Parquet, Arrow, .xlsx)";
 
 /// The roles of the columns. COLS are names, ranges x0..x19 or wildcards 'bp_*', comma-separated.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = HEADING)]
 pub(crate) struct TableArgs {
-    /// Covariates; text columns become one 0/1 element per category. Long table: covariates that do not change over time
+    /// Covariates, '*' for all other columns; texts become one 0/1 element per category, dates days. Long table: covariates
+    /// that do not change over time
     #[arg(long, value_name = "COLS", value_delimiter = ',')]
     x: Vec<String>,
+    /// Columns that --x '*' leaves out
+    #[arg(long, value_name = "COLS", value_delimiter = ',')]
+    except: Vec<String>,
     /// Treatments
     #[arg(long, value_name = "COLS", value_delimiter = ',')]
     t: Vec<String>,
@@ -34,13 +38,13 @@ pub(crate) struct TableArgs {
     /// The subject of the unit: units of one subject share a class and inform each other
     #[arg(long, value_name = "COL")]
     group: Option<String>,
-    /// Long table (one row per sample): the time of the sample
+    /// Long table (one row per sample): the time of the sample, a number or a date; dates are counted in days
     #[arg(long, value_name = "COL")]
     time: Option<String>,
     /// Long table: the series measured over time
     #[arg(long, value_name = "COLS", value_delimiter = ',')]
     series: Vec<String>,
-    /// Long table: the time of the treatment, a number or a column; samples up to it are x, later ones y
+    /// Long table: the time of the treatment, a number, a date or a column; samples up to it are x, later ones y
     #[arg(long, value_name = "TIME|COL", allow_hyphen_values = true)]
     treated_at: Option<String>,
     /// Long table: time step of the grid that samples are placed on [default: the median time between samples]
@@ -58,6 +62,15 @@ pub(crate) struct TableArgs {
     /// Additional markers of a missing value, besides empty cells, NA, NaN, null and None
     #[arg(long, value_name = "WORDS", value_delimiter = ',', allow_hyphen_values = true)]
     missing: Vec<String>,
+    /// The decimal separator of numbers in texts; the other one separates thousands [default: a point; 1,234 is not guessed]
+    #[arg(long, value_name = "CHAR", value_parser = parse_choice::<char>(&[".", ","]))]
+    decimal: Option<char>,
+    /// The order of day and month in dates such as 03/04/2024 [default: as other dates of the column show]
+    #[arg(long, value_name = "ORDER", value_parser = parse_choice::<DateOrder>(&["dmy", "mdy"]))]
+    date_format: Option<DateOrder>,
+    /// Give covariates that are dates their month and weekday, too, as 0/1 elements
+    #[arg(long)]
+    date_parts: bool,
     /// List columns: the shape of x, for example 1,28,28
     #[arg(long, value_name = "SIDES", value_delimiter = ',', value_parser = parse_count(MAX_SIDE))]
     x_shape: Vec<usize>,
@@ -67,6 +80,9 @@ pub(crate) struct TableArgs {
     /// CSV: the field delimiter [default: a comma; a tab for .tsv files]
     #[arg(long, value_name = "CHAR")]
     delimiter: Option<char>,
+    /// Spreadsheet (.xlsx): the sheet [default: the first]
+    #[arg(long, value_name = "NAME")]
+    sheet: Option<String>,
 }
 
 impl TableArgs {
@@ -74,6 +90,7 @@ impl TableArgs {
     pub(crate) fn override_spec(&self, mut spec: TableSpec) -> TableSpec {
         let lists = [
             (&mut spec.x, &self.x),
+            (&mut spec.except, &self.except),
             (&mut spec.t, &self.t),
             (&mut spec.y, &self.y),
             (&mut spec.series, &self.series),
@@ -100,6 +117,10 @@ impl TableArgs {
         spec.before = self.before.or(spec.before);
         spec.after = self.after.or(spec.after);
         spec.delimiter = self.delimiter.or(spec.delimiter);
+        spec.decimal = self.decimal.or(spec.decimal);
+        spec.date_format = self.date_format.or(spec.date_format);
+        spec.date_parts |= self.date_parts;
+        spec.sheet = self.sheet.clone().or(spec.sheet);
         spec
     }
 }
@@ -113,12 +134,18 @@ pub(crate) fn table_flags(spec: &TableSpec) -> Vec<String> {
         Some(TreatedAt::Number(number)) => number.to_string(),
         Some(TreatedAt::Column(name)) => name.clone(),
     };
+    let date_format = match spec.date_format {
+        None => "",
+        Some(DateOrder::DayFirst) => "dmy",
+        Some(DateOrder::MonthFirst) => "mdy",
+    };
     let flags = [
         ("id", spec.id.clone().unwrap_or_default()),
         ("group", spec.group.clone().unwrap_or_default()),
         ("time", spec.time.clone().unwrap_or_default()),
         ("series", spec.series.join(",")),
         ("x", spec.x.join(",")),
+        ("except", spec.except.join(",")),
         ("t", spec.t.join(",")),
         ("y", spec.y.join(",")),
         ("treated-at", treated_at),
@@ -127,11 +154,16 @@ pub(crate) fn table_flags(spec: &TableSpec) -> Vec<String> {
         ("after", number(spec.after)),
         ("categorical", spec.categorical.join(",")),
         ("missing", spec.missing.join(",")),
+        ("decimal", spec.decimal.map_or(String::new(), |c| c.to_string())),
+        ("date-format", date_format.to_owned()),
         ("x-shape", sides(&spec.x_shape)),
         ("y-shape", sides(&spec.y_shape)),
         ("delimiter", spec.delimiter.map_or(String::new(), |c| c.to_string())),
+        ("sheet", spec.sheet.clone().unwrap_or_default()),
     ];
-    flags.into_iter().filter(|(_, value)| !value.is_empty()).map(|(name, value)| flag(name, &value)).collect()
+    let flags = flags.into_iter().filter(|(_, value)| !value.is_empty());
+    let parts = spec.date_parts.then(|| "--date-parts".to_owned());
+    flags.map(|(name, value)| flag(name, &value)).chain(parts).collect()
 }
 
 /// A flag with its value, quoted for a shell if necessary.

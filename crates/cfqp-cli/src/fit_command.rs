@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use cfqp::data::table::{Block, Feature, TableForm};
+use cfqp::data::table::{Block, Feature, SampleLayout, TableForm, TreatedAt};
 use cfqp::{Classes, FitConfig, Layout, TableSpec};
 
 use crate::columns::{flag, table_flags};
@@ -79,13 +79,15 @@ pub(crate) fn table_spec(layout: &Layout) -> TableSpec {
         t: layout.t.clone(),
         missing: layout.missing.clone(),
         delimiter: layout.delimiter,
+        decimal: layout.decimal,
+        sheet: layout.sheet.clone(),
         ..TableSpec::default()
     };
     match &layout.form {
         TableForm::Wide { x, y } => {
             (spec.x, spec.y) = (x.columns(), y.columns());
             match x {
-                Block::Features(features) => spec.categorical = categorical(features),
+                Block::Features(features) => describe_features(features, &mut spec),
                 Block::Lists { shape, .. } => spec.x_shape.clone_from(shape),
             }
             if let Block::Lists { shape, .. } = y {
@@ -97,15 +99,32 @@ pub(crate) fn table_spec(layout: &Layout) -> TableSpec {
             spec.time = Some(samples.time.clone());
             spec.series.clone_from(&samples.series);
             spec.x = samples.fixed.iter().map(|feature| feature.name.clone()).collect();
-            spec.categorical = categorical(&samples.fixed);
+            describe_features(&samples.fixed, &mut spec);
             spec.y = if samples.outcomes == samples.series { Vec::new() } else { samples.outcomes.clone() };
-            spec.treated_at = Some(samples.treated_at.clone());
+            spec.treated_at = Some(treatment_time(samples));
+            spec.date_format = samples.dates.and_then(|dates| dates.order).or(spec.date_format);
             spec.step = Some(grid.step);
             spec.before = Some(grid_end(-grid.x.first, grid.step));
             spec.after = Some(grid_end(grid.y.last, grid.step));
         }
     }
     spec
+}
+
+/// The time of treatment, as a date if the times are dates.
+fn treatment_time(samples: &SampleLayout) -> TreatedAt {
+    match (&samples.treated_at, &samples.dates) {
+        (TreatedAt::Number(days), Some(dates)) => TreatedAt::Column(dates.format(*days)),
+        (treated_at, _) => treated_at.clone(),
+    }
+}
+
+/// Describes covariates with one value per row.
+fn describe_features(features: &[Feature], spec: &mut TableSpec) {
+    spec.categorical = categorical(features);
+    let dates = || features.iter().filter_map(|feature| feature.date);
+    spec.date_parts = dates().any(|date| date.parts);
+    spec.date_format = dates().find_map(|date| date.order);
 }
 
 /// The columns that have to be declared as categories: those with a category that looks like a number.
@@ -123,7 +142,7 @@ fn grid_end(points: i64, step: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use cfqp::data::table::TreatedAt;
+    use cfqp::data::table::DateOrder;
     use cfqp::models::YScale;
     use cfqp::{Base, Recipe, Sharing, Start, Table};
     use clap::Parser as _;
@@ -215,6 +234,11 @@ mod tests {
             group: Some("it's a subject".to_owned()),
             categorical: strings(&["ward"]),
             missing: strings(&["-9", "n.d."]),
+            except: strings(&["bp_2", "-b"]),
+            decimal: Some(','),
+            date_format: Some(DateOrder::MonthFirst),
+            date_parts: true,
+            sheet: Some("It's 2024".to_owned()),
             x_shape: vec![1, 2, 3],
             y_shape: vec![4, 5],
             delimiter: Some(';'),
@@ -291,6 +315,31 @@ mod tests {
             &TableSpec { before: Some(5.2), after: Some(6.4), ..long },
             &strings(&["c"]),
         );
+    }
+
+    #[test]
+    fn dates_are_described_as_they_were_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.csv");
+        let samples = |i: usize| {
+            let row =
+                |day: usize| format!("{i},{day:02}/03/2024 06:00,{day},\"{},5\",{}/12/2023\n", i, 1 + i % 20);
+            (10..20).map(row).collect::<String>()
+        };
+        std::fs::write(&path, "id,at,a,t,born\n".to_owned() + &(0..40).map(samples).collect::<String>())
+            .unwrap();
+        let long = TableSpec {
+            id: Some("id".to_owned()),
+            time: Some("at".to_owned()),
+            series: strings(&["a"]),
+            x: strings(&["born"]),
+            t: strings(&["t"]),
+            treated_at: Some(TreatedAt::Column("2024-03-14T12:00".to_owned())),
+            decimal: Some(','),
+            date_parts: true,
+            ..TableSpec::default()
+        };
+        assert_same_units(&path, &long, &[]);
     }
 
     fn assert_same_units(path: &Path, spec: &TableSpec, categorical: &[String]) {

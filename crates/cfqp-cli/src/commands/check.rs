@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 
-use cfqp::data::table::{TableSummary, TimeGrid};
+use cfqp::data::table::{TableSummary, TimeGrid, Warning};
 
 use crate::columns::TableArgs;
 use crate::error::Result;
@@ -20,7 +20,10 @@ use crate::output::Output;
 const EXAMPLES: &str = "\
 Examples:
   cfqp check patients.csv --x age,sex,'bp_*' --t dose --y outcome --id patient
+  cfqp check patients.csv --x '*' --except name,notes --t dose --y outcome --id patient
+  cfqp check kunden.csv --delimiter ';' --decimal , --x alter,umsatz --t rabatt --y kauf
   cfqp check samples.csv --id patient --time minute --series pa,pv --t dose --treated-at 20
+  cfqp check sensors.xlsx --sheet 2024 --id pump --time at --series rpm --t load --treated-at 2024-03-01
   cfqp check study.toml --json
 
 The exit code is 1 if a check failed: a fit would be refused or useless.";
@@ -29,7 +32,7 @@ The exit code is 1 if a check failed: a fit would be refused or useless.";
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CheckArgs {
-    /// The data: .csv, .parquet, .arrow or .npz; or a study file, .toml
+    /// The data: .csv, .parquet, .arrow, .xlsx or .npz; or a study file, .toml
     file: PathBuf,
     #[command(flatten)]
     table: TableArgs,
@@ -60,17 +63,16 @@ fn text(input: &Input, counts: &TableSummary) -> String {
         format_count(counts.dropped_units())
     );
     for dropped in &counts.dropped {
-        let _ = writeln!(
-            text,
-            "  dropped {}: {} (first: {})",
-            count_dropped(dropped),
-            dropped.reason,
-            dropped.first
-        );
+        let units = count_dropped(dropped);
+        let _ = writeln!(text, "  dropped {units}: {} (first: {})", dropped.reason, dropped.first);
     }
     let missing =
         |share: f64| if share > 0.0 { format!(", {} missing", format_percent(share)) } else { String::new() };
-    let _ = writeln!(text, "x {:?}{}", counts.x_shape, missing(counts.x_missing));
+    if counts.warnings.contains(&Warning::NoCovariates) {
+        text += "x: no covariates\n";
+    } else {
+        let _ = writeln!(text, "x {:?}{}", counts.x_shape, missing(counts.x_missing));
+    }
     let _ = writeln!(text, "y {:?}{}", counts.y_shape, missing(counts.y_missing));
     text += &counts.grid.map_or(String::new(), |grid| grid_text(&grid, counts));
     for t in &counts.treatments {
@@ -84,6 +86,7 @@ fn text(input: &Input, counts: &TableSummary) -> String {
         );
     }
     text += &columns_table(counts);
+    text += &column_notes(counts);
     counts.warnings.iter().for_each(|warning| text += &format!("warning: {warning}\n"));
     counts.problems.iter().for_each(|problem| text += &format!("failed: {problem}\n"));
     if counts.problems.is_empty() {
@@ -106,6 +109,25 @@ fn grid_text(grid: &TimeGrid, counts: &TableSummary) -> String {
         at(grid.y.first),
         at(grid.y.last)
     )
+}
+
+/// How columns were read that are not plain numbers, and the levels of categories.
+fn column_notes(counts: &TableSummary) -> String {
+    const MAX_LEVELS: usize = 12;
+    let mut text = String::new();
+    for column in &counts.columns {
+        if let Some(note) = &column.note {
+            let _ = writeln!(text, "{}: {note}", column.name);
+        }
+        if let (Some(levels), Some(level_counts)) = (&column.categories, &column.category_counts) {
+            let level = |(name, count): (&String, &usize)| format!("{name} {}", format_count(*count));
+            let shown: Vec<String> = levels.iter().zip(level_counts).take(MAX_LEVELS).map(level).collect();
+            let rest = levels.len().saturating_sub(MAX_LEVELS);
+            let more = if rest > 0 { format!(", ... and {rest} more") } else { String::new() };
+            let _ = writeln!(text, "levels of {}: {}{more}", column.name, shown.join(", "));
+        }
+    }
+    text
 }
 
 fn columns_table(counts: &TableSummary) -> String {

@@ -103,7 +103,8 @@ fn describe_columns(layout: &Layout) -> String {
     let t = layout.t.join(", ");
     match &layout.form {
         TableForm::Wide { x, y } => {
-            format!("{id}x {}; t {t}; y {}", x.columns().join(", "), y.columns().join(", "))
+            let x = if layout.has_covariates() { x.columns().join(", ") } else { "none".to_owned() };
+            format!("{id}x {x}; t {t}; y {}", y.columns().join(", "))
         }
         TableForm::Long(long) => format!("{id}time {}; series {}; t {t}", long.time, long.series.join(", ")),
     }

@@ -95,6 +95,9 @@ impl Page<'_> {
 
     /// How the units of a class differ from the others.
     fn class_members(&self, class: &ClassSummary) -> Markup {
+        if class.covariates.is_empty() {
+            return html! {};
+        }
         if self.report.classes.len() == 1 {
             let row = |c: &CovariateMeans| vec![c.name.clone(), number(c.mean)];
             let rows: Vec<Vec<String>> = class.covariates.iter().map(row).collect();

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::tables::wide_csv;
 use crate::{cfqp, refusals, succeed, text};
 
-const LINES: [&str; 55] = [
+const LINES: [&str; 56] = [
     // files
     "check gone.csv --x a --t t --y y",
     "check . --x a --t t --y y",
@@ -37,13 +37,14 @@ const LINES: [&str; 55] = [
     "check wide.csv --x age --t dose --y outcome --treated-at 3",
     "check words.csv --x a --t t --y y",
     "check comma.csv --x a --t t --y y",
-    "check dates.csv --x a --t t --y y",
+    "check dates.csv --x t --t a --y y",
+    "check unclear.csv --x a,d --t t --y y",
+    "check several.csv --x a --t t --y y",
     "check same-id.csv --id id --x a --t t --y y",
     "check void.csv --x a --t t --y y",
     // samples
     "check long.csv --time s --series a --t t --treated-at 2",
     "check long.csv --id id --time s --series a --t t --treated-at 99",
-    "check long-twice.csv --id id --time s --series a --t t --treated-at 2",
     "check long-varies.csv --id id --time s --series a --t t --treated-at 2",
     // fits
     "fit wide.csv --x age --t dose --y outcome",
@@ -116,11 +117,12 @@ fn make_files(folder: &Path) {
     put("words.csv", "a,t,y\n1,2,3\n2,3,n.d.\n3,4,5\n");
     put("comma.csv", "a,t,y\n1,2,\"3,5\"\n");
     put("dates.csv", "a,t,y\n2024-03-01,2,3\n2024-03-02,3,4\n");
+    put("unclear.csv", "a,d,t,y\n\"1,234\",03/04/2024,2,3\n\"2,345\",05/06/2024,3,4\n");
+    put("several.csv", "a,t,y\n1,x,3\n2,3\n3,y,?\n4,5,6\n5,z,7\n6,w,8\n");
     put("same-id.csv", "id,a,t,y\np1,1,2,3\np2,2,3,4\np1,3,4,5\n");
     put("void.csv", "a,t,y\n1,NA,3\n2,,4\n,1,\n");
     let long = "id,s,a,t\np,1,1,5\np,2,2,5\np,3,3,5\nq,1,4,6\nq,2,5,6\nq,3,6,6\n";
     put("long.csv", long);
-    put("long-twice.csv", &long.replace("q,3,", "q,2,"));
     put("long-varies.csv", &long.replace("q,3,6,6", "q,3,6,7"));
     put("settings.csv", "time,t,y,`x`\n1,2,3,4\n2,two,4,5\n3,4,5,6\n");
     put("few.csv", "a,t,y\n1,2,3\n2,3,4\n3,4,5\n");

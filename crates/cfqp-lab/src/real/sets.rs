@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use cfqp::data::table::{Block, Feature, TableForm, read_column_names};
+use cfqp::data::table::{Block, Feature, FileOptions, TableForm, read_column_names};
 use cfqp::{Dataset, Layout, Table, TableSpec};
 use cfqp_cli::error::{Failure, Result};
 
@@ -80,25 +80,27 @@ impl SetFiles {
             ..TableSpec::default()
         };
         let table = Table::read(&self.data, &spec)?;
-        let has_subjects = read_column_names(&self.pairs, None)?.iter().any(|column| column == SUBJECT);
+        let has_subjects =
+            read_column_names(&self.pairs, &FileOptions::default())?.iter().any(|column| column == SUBJECT);
         let subjects = if has_subjects { Some(self.subjects(&table)?) } else { None };
         Ok(MeasuredSet { name: self.name.clone(), table, pairs_path: self.pairs.clone(), subjects })
     }
 
     /// The subject of each row of `table`, by the pairs of the row. A row without pairs is its own subject.
     fn subjects(&self, table: &Table) -> Result<Vec<u32>> {
-        let number = |name: &str| vec![Feature { name: name.to_owned(), categories: None }];
         let layout = Layout {
             id: Some("id".to_owned()),
             group: Some(SUBJECT.to_owned()),
-            // a wide table has covariates; pairs have none
+            // pairs have no covariates
             form: TableForm::Wide {
-                x: Block::Features(number("t_new")),
-                y: Block::Features(number("y_new")),
+                x: Block::Features(Vec::new()),
+                y: Block::Features(vec![Feature::number("y_new")]),
             },
             t: vec!["t_new".to_owned()],
             missing: Vec::new(),
             delimiter: None,
+            decimal: None,
+            sheet: None,
         };
         let pairs = layout.read(&self.pairs, true)?.batch;
         let groups = pairs.data.groups().unwrap_or_default();

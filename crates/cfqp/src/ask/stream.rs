@@ -98,7 +98,7 @@ impl Model {
 }
 
 fn check_columns(path: &Path, layout: &Layout, names: &[String]) -> Result<()> {
-    let columns = read_column_names(path, layout.delimiter)?;
+    let columns = read_column_names(path, &layout.file_options(path))?;
     match names.iter().find(|name| !columns.contains(name)) {
         None => Ok(()),
         Some(name) => {

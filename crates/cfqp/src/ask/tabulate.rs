@@ -3,7 +3,7 @@
 use super::answer::{Answers, Diagnosis, Flag};
 use super::rho::{RhoBound, UsedRho};
 use crate::data::Units;
-use crate::data::table::{Block, Ids, Layout, OutputBatch, OutputColumn, TableForm, UnitBatch};
+use crate::data::table::{Block, DateEncoding, Ids, Layout, OutputBatch, OutputColumn, TableForm, UnitBatch};
 use crate::model::Model;
 
 /// Names that the columns of a tabulation may have besides outcomes.
@@ -76,6 +76,8 @@ struct TimeColumn {
     name: String,
     first: i64,
     step: f64,
+    /// How times are written, if they are dates.
+    dates: Option<DateEncoding>,
 }
 
 impl Tabulation {
@@ -89,7 +91,8 @@ impl Tabulation {
         };
         let times = match layout.map(|layout| &layout.form) {
             Some(TableForm::Long(long)) => {
-                Some(TimeColumn { name: long.time.clone(), first: long.grid.y.first, step: long.grid.step })
+                let (first, step) = (long.grid.y.first, long.grid.step);
+                Some(TimeColumn { name: long.time.clone(), first, step, dates: long.dates })
             }
             _ => None,
         };
@@ -225,7 +228,11 @@ impl TimeColumn {
         let treated_at = |i: usize| batch.treated_at.as_ref().map_or(0.0, |times| times[i]);
         let times =
             |i: usize| (0..rows).map(move |j| treated_at(i) + (self.first + j as i64) as f64 * self.step);
-        OutputColumn::Precise((0..batch.data.len()).flat_map(times).collect())
+        let times = (0..batch.data.len()).flat_map(times);
+        match self.dates {
+            None => OutputColumn::Precise(times.collect()),
+            Some(dates) => OutputColumn::Text(times.map(|time| dates.format(time)).collect()),
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | in memory | [`Dataset`] of [`Units`], [`View`] of some of them, [`Scaler`] |
 //! | arrays | [`Dataset::read_npz`], [`read_array`], [`write_npz`]; [`Mnist`] and [`read_idx`] |
-//! | tables | [`table`]: CSV, Parquet and Arrow files |
+//! | tables | [`table`]: CSV, Parquet, Arrow and .xlsx files |
 
 mod dataset;
 mod files;

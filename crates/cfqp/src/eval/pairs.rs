@@ -5,7 +5,8 @@ use std::path::Path;
 
 use super::Reference;
 use crate::data::table::{
-    Block, Feature, Ids, Layout, ReadSummary, TableForm, UnitBatch, list_names, read_column_names,
+    Block, Feature, FileOptions, Ids, Layout, ReadSummary, TableForm, UnitBatch, list_names,
+    read_column_names,
 };
 use crate::data::{Dataset, Units};
 use crate::{Error, Result};
@@ -94,8 +95,8 @@ impl Pairs {
 
 /// The columns of a file of pairs.
 fn pair_layout(path: &Path, units: PairedUnits<'_>) -> Result<Layout> {
-    let delimiter = units.layout.and_then(|layout| layout.delimiter);
-    let columns = read_column_names(path, delimiter)?;
+    let options = units.layout.map(FileOptions::from).unwrap_or_default();
+    let columns = read_column_names(path, &options)?;
     let found = |names: &[String]| {
         names.iter().find(|name| columns.contains(name)).cloned().ok_or_else(|| {
             let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
@@ -115,18 +116,19 @@ fn pair_layout(path: &Path, units: PairedUnits<'_>) -> Result<Layout> {
     id.dedup();
     let t = new(&treatment_names(units), "t_new")?;
     let y = new(&outcome_names(path, units)?, "y_new")?;
-    let number = |name: &String| Feature { name: name.clone(), categories: None };
     Ok(Layout {
         id: Some(found(&id)?),
         group: None,
         form: TableForm::Wide {
-            // a wide table has covariates; pairs have none
-            x: Block::Features(vec![number(&t[0])]),
-            y: Block::Features(y.iter().map(number).collect()),
+            // pairs have no covariates
+            x: Block::Features(Vec::new()),
+            y: Block::Features(y.iter().map(Feature::number).collect()),
         },
         t,
         missing: units.layout.map_or(Vec::new(), |layout| layout.missing.clone()),
-        delimiter,
+        delimiter: options.delimiter,
+        decimal: units.layout.and_then(|layout| layout.decimal),
+        sheet: options.sheet,
     })
 }
 

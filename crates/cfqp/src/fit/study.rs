@@ -107,7 +107,10 @@ mod tests {
     #[test]
     fn errors_name_the_line() {
         let error = read("data = 'a.csv'\n[table]\ntreatment = 'dose'\n").unwrap_err().to_string();
-        assert!(error.contains("line 3: unknown field `treatment`, expected one of `x`, `t`"), "{error}");
+        assert!(
+            error.contains("line 3: unknown field `treatment`, expected one of `x`, `except`"),
+            "{error}"
+        );
         assert!(read("[fit]\nclasses = -1").unwrap_err().to_string().contains("line 2"));
         assert!(read("[fit\n").is_err());
     }

@@ -116,6 +116,9 @@ impl ReportContext<'_> {
 
     /// The moments of every covariate in each class; those of a series or an image are means over channels.
     fn covariate_moments(&self, effects: &Answers) -> Vec<Covariate> {
+        if self.model.layout().is_some_and(|layout| !layout.has_covariates()) {
+            return Vec::new();
+        }
         let x = self.data.x();
         let (channels, sites) = (x.shape()[0], x.shape()[1..].iter().product::<usize>());
         let names = covariate_names(self.model.layout(), channels, sites);

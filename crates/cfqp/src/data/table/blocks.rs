@@ -3,31 +3,37 @@
 use super::layout::{Block, Feature};
 use super::names::list_names;
 use super::problem::Problem;
-use super::scan::ColumnScan;
+use super::scan::{ColumnContent, ColumnScan};
+use super::spec::TableSpec;
 
-/// The columns `names`, which have one value per row, with their categories.
+/// The columns `names`, which have one value per row, with their categories and dates.
 pub(crate) fn scalar_features(
     scans: &[ColumnScan],
     names: &[String],
     categorical: &[String],
+    spec: &TableSpec,
 ) -> Vec<Feature> {
     let feature = |name: &String| {
         let scan = scans.iter().find(|scan| scan.name == *name)?;
-        let is_category = scan.is_category(categorical.contains(name));
-        let categories = is_category.then(|| scan.categories.iter().cloned().collect());
-        Some(Feature { name: name.clone(), categories })
+        let content = scan.content(categorical.contains(name));
+        let is_category = content == ColumnContent::Categories;
+        let categories = is_category.then(|| scan.levels().into_keys().collect());
+        let is_date = content == ColumnContent::Dates;
+        let date = is_date.then(|| scan.date_encoding(spec.date_format, spec.date_parts));
+        Some(Feature { name: name.clone(), categories, date })
     };
     names.iter().filter_map(feature).collect()
 }
 
-/// The array that the columns `names` form; `field` is `x` or `y`, `shape` the one given by the user, if any.
+/// The array that the columns `names` form; `field` is `x` or `y`.
 pub(crate) fn array_block(
     field: &str,
     names: &[String],
     scans: &[ColumnScan],
-    shape: &[usize],
     categorical: &[String],
+    spec: &TableSpec,
 ) -> Result<Block, Problem> {
+    let shape = if field == "x" { &spec.x_shape } else { &spec.y_shape };
     let scans_of_names: Vec<&ColumnScan> =
         names.iter().filter_map(|name| scans.iter().find(|scan| scan.name == *name)).collect();
     let lists: Vec<&Vec<usize>> = scans_of_names.iter().filter_map(|scan| scan.list_shape.as_ref()).collect();
@@ -36,7 +42,7 @@ pub(crate) fn array_block(
             let problem = format!("{field}_shape: the columns of {field} do not hold lists");
             return Err(Problem::new(problem, "leave it out, or use columns of lists"));
         }
-        return Ok(Block::Features(scalar_features(scans, names, categorical)));
+        return Ok(Block::Features(scalar_features(scans, names, categorical, spec)));
     }
     if let Some(scalar) = scans_of_names.iter().find(|scan| scan.list_shape.is_none()) {
         let problem = format!("{field}: column `{}` holds single values, but others hold lists", scalar.name);

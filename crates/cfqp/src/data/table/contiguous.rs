@@ -5,14 +5,15 @@ use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
 use std::path::Path;
 
-use super::cells::MissingWords;
+use super::cells::Reading;
+use super::file_options::FileOptions;
 use super::labels::Labels;
 use super::layout::{Layout, SampleLayout};
 use super::read_summary::ReadSummary;
 use super::samples::{CHUNK_ROWS, SampleColumns, Samples};
 use super::source::Source;
 use super::unit_batch::UnitBatch;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Reads units one after the other.
 pub(crate) struct ContiguousReader {
@@ -27,7 +28,7 @@ pub(crate) struct ContiguousSettings<'a> {
     pub path: &'a Path,
     pub layout: &'a Layout,
     pub samples: &'a SampleLayout,
-    pub missing_words: &'a MissingWords,
+    pub reading: &'a Reading,
     pub allow_missing_x: bool,
 }
 
@@ -43,27 +44,47 @@ impl ContiguousReader {
         min_units: usize,
         summary: &mut ReadSummary,
     ) -> Result<Option<UnitBatch>> {
-        let ContiguousSettings { path, layout, samples, missing_words, allow_missing_x } = *settings;
+        let ContiguousSettings { path, layout, samples, reading, allow_missing_x } = *settings;
         let columns = SampleColumns::new(layout, samples);
         while !self.is_finished {
             match self.source.next(CHUNK_ROWS)? {
                 Some(chunk) => {
                     summary.rows += chunk.rows();
-                    let added = self.samples.add(&columns, &chunk, missing_words, summary);
-                    added.map_err(|problem| problem.at(path))?;
+                    self.samples.add(&columns, &chunk, reading, summary, &mut self.source.problems);
                 }
                 None => self.is_finished = true,
+            }
+            if !self.source.problems.is_empty() {
+                return Err(self.all_problems(&columns, path, reading));
             }
             if !self.is_finished && self.samples.units() <= min_units {
                 continue;
             }
             let mut complete = self.take_complete(samples.series.len());
-            complete.sort(&columns).map_err(|problem| problem.at(path))?;
+            complete.sort();
             if let Some(batch) = complete.to_batch(layout, samples, allow_missing_x, summary)? {
                 return Ok(Some(batch));
             }
         }
         Ok(None)
+    }
+
+    /// The error with the problems found so far and those in the rest of the table.
+    fn all_problems(&mut self, columns: &SampleColumns<'_>, path: &Path, reading: &Reading) -> Error {
+        let mut ignored = ReadSummary::default();
+        loop {
+            match self.source.next(CHUNK_ROWS) {
+                Ok(Some(chunk)) => {
+                    let problems = &mut self.source.problems;
+                    self.samples.add(columns, &chunk, reading, &mut ignored, problems);
+                    // only the last unit may continue
+                    self.samples = self.samples.split_last(columns.series_count());
+                }
+                Ok(None) => break,
+                Err(error) => return error,
+            }
+        }
+        std::mem::take(&mut self.source.problems).error(path)
     }
 
     /// Takes the units whose samples are complete: the last one may continue, except at the end.
@@ -75,8 +96,8 @@ impl ContiguousReader {
 
 /// Whether the rows of every unit are contiguous. Ids are compared by their hashes: a collision makes a table look
 /// scattered, which costs memory but is correct.
-pub(crate) fn is_contiguous(path: &Path, layout: &Layout, id: &str) -> Result<bool> {
-    let mut source = Source::open(path, layout.delimiter, Some(&[id.to_owned()]))?;
+pub(crate) fn is_contiguous(path: &Path, options: &FileOptions, id: &str) -> Result<bool> {
+    let mut source = Source::open(path, options, Some(&[id.to_owned()]))?;
     let state = RandomState::new();
     let (mut known, mut previous) = (HashSet::new(), None);
     while let Some(chunk) = source.next(CHUNK_ROWS)? {

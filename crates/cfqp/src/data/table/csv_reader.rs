@@ -1,17 +1,27 @@
 //! CSV files, plain or compressed by gzip; errors name the line.
 
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::{BufReader, Cursor, Read};
 use std::path::Path;
 
-use csv::{ErrorKind, ReaderBuilder, StringRecord};
+use csv::{ByteRecord, ErrorKind, ReaderBuilder, StringRecord};
 use flate2::read::MultiGzDecoder;
 
+use super::place::Place;
+use super::problems::{CellFault, Problems};
 use crate::error::{Error, Result};
 
 /// An open CSV file, positioned after its header.
 pub(crate) struct CsvReader {
     reader: csv::Reader<Box<dyn Read>>,
+    /// The number of cells of the header.
+    width: usize,
+}
+
+/// A row of texts, and where it starts.
+pub(crate) struct TextRow {
+    pub cells: StringRecord,
+    pub place: Place,
 }
 
 /// Opens `path` and reads the names of the columns.
@@ -25,12 +35,46 @@ pub(crate) fn open_csv(path: &Path, delimiter: Option<char>) -> Result<(CsvReade
     let mut start = Vec::new();
     input.by_ref().take(4096).read_to_end(&mut start).map_err(Error::io(path))?;
     check_start(path, &start)?;
-    let input: Box<dyn Read> = Box::new(std::io::Cursor::new(start).chain(input));
-    let mut reader = ReaderBuilder::new().delimiter(delimiter).buffer_capacity(1 << 18).from_reader(input);
+    let has_commas = has_decimal_commas(&start);
+    // every line has an end, so that lines can be counted by it
+    let input = Cursor::new(start).chain(input).chain(Cursor::new(b"\n"));
+    let input: Box<dyn Read> = Box::new(UnixLines { input, is_after_return: false });
+    let mut reader =
+        ReaderBuilder::new().delimiter(delimiter).flexible(true).buffer_capacity(1 << 18).from_reader(input);
     let header = reader.headers().map_err(|error| read_error(path, error))?;
     let columns: Vec<String> = header.iter().map(|name| name.trim().to_owned()).collect();
-    check_header(path, &columns, delimiter)?;
-    Ok((CsvReader { reader }, columns))
+    check_header(path, &columns, delimiter, has_commas)?;
+    Ok((CsvReader { reader, width: columns.len() }, columns))
+}
+
+/// Turns the line ends of Windows and of old Macs into those of Unix.
+struct UnixLines<R> {
+    input: R,
+    is_after_return: bool,
+}
+
+impl<R: Read> Read for UnixLines<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        loop {
+            let count = self.input.read(buffer)?;
+            if count == 0 || !self.is_after_return && !buffer[..count].contains(&b'\r') {
+                return Ok(count);
+            }
+            let mut kept = 0;
+            for i in 0..count {
+                let byte = buffer[i];
+                let is_second = byte == b'\n' && self.is_after_return;
+                self.is_after_return = byte == b'\r';
+                if !is_second {
+                    buffer[kept] = if byte == b'\r' { b'\n' } else { byte };
+                    kept += 1;
+                }
+            }
+            if kept > 0 {
+                return Ok(kept);
+            }
+        }
+    }
 }
 
 /// The given delimiter, or the usual one of the extension.
@@ -60,7 +104,13 @@ fn check_start(path: &Path, start: &[u8]) -> Result<()> {
     }
 }
 
-fn check_header(path: &Path, columns: &[String], delimiter: u8) -> Result<()> {
+/// Whether a comma stands between two digits below the header.
+fn has_decimal_commas(start: &[u8]) -> bool {
+    let below = start.iter().position(|byte| *byte == b'\n').map_or(&[][..], |end| &start[end..]);
+    below.windows(3).any(|bytes| bytes[1] == b',' && bytes[0].is_ascii_digit() && bytes[2].is_ascii_digit())
+}
+
+fn check_header(path: &Path, columns: &[String], delimiter: u8, has_decimal_commas: bool) -> Result<()> {
     let [only] = columns else { return Ok(()) };
     let other =
         [';', '\t', '|', ','].into_iter().find(|&c| only.contains(c) && u32::from(delimiter) != c as u32);
@@ -69,44 +119,105 @@ fn check_header(path: &Path, columns: &[String], delimiter: u8) -> Result<()> {
         Some(other) => {
             let problem = format!("the header has only one column, `{only}`");
             let shown = if other == '\t' { "a tab".to_owned() } else { format!("'{other}'") };
-            Err(Error::file(path, problem, format!("set `delimiter` to {shown}")))
+            let decimal = if has_decimal_commas && other != ',' { " and `decimal` to ','" } else { "" };
+            Err(Error::file(path, problem, format!("set `delimiter` to {shown}{decimal}")))
         }
     }
 }
 
 impl CsvReader {
-    /// The next rows, at most `limit`; `None` at the end.
-    pub(super) fn next(&mut self, path: &Path, limit: usize) -> Result<Option<Vec<StringRecord>>> {
-        let mut records = Vec::new();
-        while records.len() < limit {
-            let mut record = StringRecord::new();
-            match self.reader.read_record(&mut record) {
-                Ok(true) => records.push(record),
-                Ok(false) => break,
+    /// The next rows, at most `limit`; `None` at the end. Rows with more or fewer cells than the header are left out
+    /// and added to `problems`.
+    pub(super) fn next(
+        &mut self,
+        path: &Path,
+        limit: usize,
+        problems: &mut Problems,
+    ) -> Result<Option<Vec<TextRow>>> {
+        let mut rows = Vec::new();
+        let mut record = ByteRecord::new();
+        let mut is_end = false;
+        while rows.len() < limit && !is_end {
+            match self.reader.read_byte_record(&mut record) {
+                Ok(true) => self.push_row(path, &record, &mut rows, problems)?,
+                Ok(false) => is_end = true,
                 Err(error) => return Err(read_error(path, error)),
             }
         }
-        Ok((!records.is_empty()).then_some(records))
+        Ok((!(is_end && rows.is_empty())).then_some(rows))
+    }
+
+    fn push_row(
+        &self,
+        path: &Path,
+        record: &ByteRecord,
+        rows: &mut Vec<TextRow>,
+        problems: &mut Problems,
+    ) -> Result<()> {
+        // the reader stands after the end of the row's last line
+        let line_ends = record.iter().flatten().filter(|byte| **byte == b'\n').count() as u64;
+        let line = self.reader.position().line().saturating_sub(1 + line_ends);
+        if record.len() != self.width {
+            let text = format!("{} cells, but the header has {}", record.len(), self.width);
+            let hint = "fix the line; a cell that contains the delimiter must be quoted";
+            problems.add_cell(CellFault::RowLength, "", Place::Line(line), &text, || hint.to_owned());
+            return Ok(());
+        }
+        match StringRecord::from_byte_record(record.clone()) {
+            Ok(cells) => rows.push(TextRow { cells, place: Place::Line(line) }),
+            Err(_) => return Err(not_utf8(path, line)),
+        }
+        Ok(())
     }
 }
 
+fn not_utf8(path: &Path, line: u64) -> Error {
+    let hint = "save the file as UTF-8, for example with `iconv -f LATIN1 -t UTF-8`";
+    Error::file(path, format!("line {line}: not UTF-8 text"), hint)
+}
+
 fn read_error(path: &Path, error: csv::Error) -> Error {
-    let line = |position: &Option<csv::Position>| position.as_ref().map_or(1, csv::Position::line);
     match error.kind() {
-        ErrorKind::UnequalLengths { pos, expected_len, len } => Error::file(
-            path,
-            format!("line {}: {len} cells, but the header has {expected_len}", line(pos)),
-            "fix the line; a cell that contains the delimiter must be quoted",
-        ),
-        ErrorKind::Utf8 { pos, .. } => Error::file(
-            path,
-            format!("line {}: not UTF-8 text", line(pos)),
-            "save the file as UTF-8, for example with `iconv -f LATIN1 -t UTF-8`",
-        ),
+        ErrorKind::Utf8 { pos, .. } => not_utf8(path, pos.as_ref().map_or(1, csv::Position::line)),
         ErrorKind::Io(_) => {
             let hint = "copy the file again from its source";
             Error::file(path, "the file cannot be read to the end", hint).with_source(error)
         }
         _ => Error::file(path, "the file cannot be read as CSV", "give a CSV file").with_source(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_counted_whatever_ends_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.csv");
+        let unix = "\u{feff}a,b\n1,2\n\n\"x\ny\",2\n3\n4,5";
+        for text in [unix.to_owned(), unix.replace('\n', "\r\n"), unix.replace('\n', "\r")] {
+            std::fs::write(&path, &text).unwrap();
+            let (mut reader, columns) = open_csv(&path, None).unwrap();
+            assert_eq!(columns, ["a", "b"]);
+            let mut problems = Problems::default();
+            let rows = reader.next(&path, 10, &mut problems).unwrap().unwrap();
+            assert_eq!(
+                rows.iter().map(|row| row.place).collect::<Vec<_>>(),
+                [2, 4, 7].map(Place::Line),
+                "{text:?}"
+            );
+            assert!(reader.next(&path, 10, &mut problems).unwrap().is_none());
+            let error = problems.check(&path).unwrap_err().to_string();
+            assert!(error.ends_with("line 6: 1 cells, but the header has 2"), "{error}");
+        }
+    }
+
+    #[test]
+    fn line_ends_split_between_reads_are_one() {
+        let input = Cursor::new(b"a\r").chain(Cursor::new(b"\nb\r")).chain(Cursor::new(b"\n\r"));
+        let mut text = String::new();
+        UnixLines { input, is_after_return: false }.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "a\nb\n\n");
     }
 }

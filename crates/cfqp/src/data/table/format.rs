@@ -15,6 +15,8 @@ pub enum FileFormat {
     Parquet,
     /// Apache Arrow IPC, file or stream.
     Arrow,
+    /// A spreadsheet of Excel; can be read only.
+    Xlsx,
     /// One JSON object per line; can be written only.
     JsonLines,
     /// Numpy arrays.
@@ -32,6 +34,8 @@ impl FileFormat {
             Some(Self::Parquet)
         } else if ends_in(&[".arrow", ".arrows", ".feather", ".ipc"]) {
             Some(Self::Arrow)
+        } else if ends_in(&[".xlsx", ".xlsm"]) {
+            Some(Self::Xlsx)
         } else if ends_in(&[".jsonl", ".ndjson"]) {
             Some(Self::JsonLines)
         } else if ends_in(&[".npz"]) {
@@ -49,13 +53,13 @@ impl FileFormat {
         let hint = "use the extension .parquet, .csv, .arrow, .jsonl or .npz";
         let gzip = path.extension().is_some_and(|extension| extension == "gz");
         Self::from_path(path)
-            .filter(|_| !gzip)
+            .filter(|format| !gzip && *format != Self::Xlsx)
             .ok_or_else(|| Error::file(path, "files with this extension cannot be written", hint))
     }
 
     /// The format of the existing table `path`, by its extension or else by its first bytes.
     pub(crate) fn detect_table(path: &Path) -> Result<Self> {
-        let is_table = |format: &Self| matches!(format, Self::Csv | Self::Parquet | Self::Arrow);
+        let is_table = |format: &Self| matches!(format, Self::Csv | Self::Parquet | Self::Arrow | Self::Xlsx);
         if let Some(format) = Self::from_path(path).filter(is_table) {
             return Ok(format);
         }
@@ -66,7 +70,7 @@ impl FileFormat {
             [b'P', b'A', b'R', b'1', ..] => Ok(Self::Parquet),
             b"ARROW1" => Ok(Self::Arrow),
             _ => {
-                let hint = "give a .csv, .parquet or .arrow file, or arrays as .npz";
+                let hint = "give a .csv, .parquet, .arrow or .xlsx file, or arrays as .npz";
                 Err(Error::file(path, "the file is not in a supported table format", hint))
             }
         }

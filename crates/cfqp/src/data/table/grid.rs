@@ -1,8 +1,11 @@
 //! Places samples on a grid around the treatment.
 
-use super::cells::parse_number;
+use super::cells::Reading;
+use super::dates::parse_date;
 use super::ids::Ids;
-use super::layout::{GridRange, Layout, SampleLayout, TimeGrid};
+use super::layout::{Feature, GridRange, Layout, SampleLayout, TimeGrid};
+use super::levels::LevelIndex;
+use super::numbers::Decimal;
 use super::problem::Problem;
 use super::read_summary::{DropReason, ReadSummary};
 use super::samples::Samples;
@@ -24,12 +27,13 @@ impl Samples {
     pub(super) fn median_step(&self) -> Result<f64, Problem> {
         let gap = |pair: &[u32]| {
             let is_same_unit = self.unit[pair[0] as usize] == self.unit[pair[1] as usize];
-            is_same_unit.then(|| self.time[pair[1] as usize] - self.time[pair[0] as usize])
+            let gap = self.time[pair[1] as usize] - self.time[pair[0] as usize];
+            (is_same_unit && gap > 0.0).then_some(gap)
         };
         let mut gaps: Vec<f64> = self.order.windows(2).filter_map(gap).collect();
         if gaps.is_empty() {
             let hint = "for a table with one row per unit, give `x`, `t` and `y`";
-            return Err(Problem::new("no unit has two samples", hint));
+            return Err(Problem::new("no unit has samples at two times", hint));
         }
         let middle = gaps.len() / 2;
         Ok(*gaps.select_nth_unstable_by(middle, f64::total_cmp).1)
@@ -174,7 +178,8 @@ impl Samples {
         if is_empty(&arrays.y) {
             return Err(DropReason::NoSamplesAfter);
         }
-        self.fill_fixed(samples, unit, &mut arrays.x)?;
+        let reading = Reading::new(&[], Decimal::new(layout.decimal));
+        self.fill_fixed(samples, unit, &reading, &mut arrays.x)?;
         if !allow_missing_x && arrays.x.iter().any(|value| value.is_nan()) {
             return Err(DropReason::MissingCovariate);
         }
@@ -182,7 +187,13 @@ impl Samples {
     }
 
     /// Fills the channels of covariates that do not change with time.
-    fn fill_fixed(&self, samples: &SampleLayout, unit: usize, x: &mut [f32]) -> Result<(), DropReason> {
+    fn fill_fixed(
+        &self,
+        samples: &SampleLayout,
+        unit: usize,
+        reading: &Reading,
+        x: &mut [f32],
+    ) -> Result<(), DropReason> {
         let points = samples.grid.x.points();
         let mut channel = samples.series.len();
         for (feature, recorded) in samples.fixed.iter().zip(&self.fixed[unit]) {
@@ -190,24 +201,32 @@ impl Samples {
             let channels = &mut x[channel * points..(channel + elements) * points];
             channel += elements;
             let Some((label, _)) = recorded else { continue };
-            let column = || feature.name.clone();
-            match &feature.categories {
-                None => {
-                    let value = parse_number(label)
-                        .ok_or_else(|| DropReason::NotANumber { column: column(), text: label.clone() })?;
-                    channels.fill(value as f32);
-                }
-                Some(categories) => {
-                    let k = categories.iter().position(|category| category == label).ok_or_else(|| {
-                        DropReason::UnknownCategory { column: column(), category: label.clone() }
-                    })?;
-                    channels.fill(0.0);
-                    channels[k * points..(k + 1) * points].fill(1.0);
-                }
-            }
+            let elements = encode_label(feature, label, reading)?;
+            channels.chunks_mut(points).zip(elements).for_each(|(channel, element)| channel.fill(element));
         }
         Ok(())
     }
+}
+
+/// The elements of a covariate that does not change with time.
+fn encode_label(feature: &Feature, label: &str, reading: &Reading) -> Result<Vec<f32>, DropReason> {
+    let (column, text) = (feature.name.clone(), label.to_owned());
+    let mut elements = vec![0.0; feature.elements()];
+    match (&feature.categories, &feature.date) {
+        (Some(categories), _) => {
+            let k = LevelIndex::new(categories).find(label);
+            elements[k.ok_or(DropReason::UnknownCategory { column, category: text })?] = 1.0;
+        }
+        (None, Some(date)) => {
+            let days = parse_date(label, date.order).ok_or(DropReason::NotADate { column, text })?;
+            date.write(days, &mut elements);
+        }
+        (None, None) => {
+            let value = reading.cell(label).value().ok_or(DropReason::NotANumber { column, text })?;
+            elements[0] = value as f32;
+        }
+    }
+    Ok(elements)
 }
 
 /// Adds `value`, unless it is missing, to a running mean; returns whether the mean had a value before.

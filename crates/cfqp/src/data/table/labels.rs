@@ -1,6 +1,6 @@
 //! Columns of names: ids and subjects. Integers are exact, whatever their size.
 
-use super::cells::{Cells, MissingWords};
+use super::cells::{Cells, Reading};
 use super::columns::scalar_cells;
 use super::ids::Ids;
 use super::problem::Problem;
@@ -30,7 +30,7 @@ impl<'a> Labels<'a> {
         match self {
             Self::Integers(values) => values[i].map(|value| value.to_string()),
             Self::LargeIntegers(values) => values[i].map(|value| value.to_string()),
-            Self::Cells(cells) => cells.label(i, &MissingWords::default()),
+            Self::Cells(cells) => cells.label(i, &Reading::default()),
         }
     }
 

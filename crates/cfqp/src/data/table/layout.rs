@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::dates::{DateEncoding, PART_NAMES};
 use super::spec::TreatedAt;
 
 /// The columns of a table and their meaning, without patterns. A model stores it, so that another table with these
@@ -22,6 +23,12 @@ pub struct Layout {
     pub missing: Vec<String>,
     /// The delimiter of a CSV file; `None` for the usual one.
     pub delimiter: Option<char>,
+    /// What separates the fraction of a number, `,` or `.`; `None` for a point, with numbers such as 1,234 not guessed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decimal: Option<char>,
+    /// The sheet of a spreadsheet; `None` for the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sheet: Option<String>,
 }
 
 /// What one row of a table describes.
@@ -43,7 +50,8 @@ pub enum TableForm {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Block {
-    /// One element per numeric column, and one per category of the others.
+    /// One element per numeric column, one per category of the others, and one or more per date. Without columns, one
+    /// element that is always 0.
     Features(Vec<Feature>),
     /// Columns of lists, which are concatenated.
     Lists {
@@ -63,8 +71,11 @@ pub enum Block {
 pub struct Feature {
     /// The name of the column.
     pub name: String,
-    /// The categories, encoded as one 0/1 element each; `None` for a column of numbers.
+    /// The categories, encoded as one 0/1 element each; `None` for a column of numbers or dates.
     pub categories: Option<Vec<String>>,
+    /// How dates become numbers; `None` for other columns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub date: Option<DateEncoding>,
 }
 
 /// The layout of a table with one row per sample.
@@ -83,6 +94,9 @@ pub struct SampleLayout {
     pub treated_at: TreatedAt,
     /// The grid that samples are placed on.
     pub grid: TimeGrid,
+    /// How dates become times, in days, if the times are dates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dates: Option<DateEncoding>,
 }
 
 /// Equidistant points in time, counted from the treatment: point k is k steps after it.
@@ -153,14 +167,27 @@ pub struct UnitShapes {
 }
 
 impl Feature {
+    /// A column of numbers.
+    pub fn number(name: impl Into<String>) -> Self {
+        Self { name: name.into(), categories: None, date: None }
+    }
+
     /// The number of elements that the column becomes.
     pub fn elements(&self) -> usize {
-        self.categories.as_ref().map_or(1, Vec::len)
+        match (&self.categories, &self.date) {
+            (Some(categories), _) => categories.len(),
+            (None, Some(date)) => date.elements(),
+            (None, None) => 1,
+        }
     }
 
     /// The names of the elements.
     pub fn names(&self) -> Vec<String> {
         match &self.categories {
+            None if self.date.is_some_and(|date| date.parts) => {
+                let parts = PART_NAMES.iter().map(|part| format!("{} {part}", self.name));
+                [self.name.clone()].into_iter().chain(parts).collect()
+            }
             None => vec![self.name.clone()],
             Some(categories) => {
                 categories.iter().map(|category| format!("{}={category}", self.name)).collect()
@@ -173,7 +200,7 @@ impl Block {
     /// The shape of one unit's array.
     pub fn shape(&self) -> Vec<usize> {
         match self {
-            Self::Features(features) => vec![features.iter().map(Feature::elements).sum()],
+            Self::Features(features) => vec![features.iter().map(Feature::elements).sum::<usize>().max(1)],
             Self::Lists { shape, .. } => shape.clone(),
         }
     }
@@ -205,6 +232,14 @@ impl Layout {
         columns
     }
 
+    /// Whether there are covariates. Units of a table without any have an x of one element that is always 0.
+    pub fn has_covariates(&self) -> bool {
+        match &self.form {
+            TableForm::Wide { x, .. } => !x.columns().is_empty(),
+            TableForm::Long(_) => true,
+        }
+    }
+
     /// The layout of the samples, if the table has one row per sample.
     pub fn samples(&self) -> Option<&SampleLayout> {
         match &self.form {
@@ -230,7 +265,7 @@ impl Layout {
     /// Whether the fields are consistent and of a plausible size.
     pub(crate) fn is_sound(&self) -> bool {
         let is_form_sound = match &self.form {
-            TableForm::Wide { x, y } => x.is_sound() && y.is_sound(),
+            TableForm::Wide { x, y } => x.is_sound() && y.is_sound() && !y.columns().is_empty(),
             TableForm::Long(samples) => samples.is_sound(),
         };
         is_form_sound && !self.t.is_empty()
@@ -240,7 +275,7 @@ impl Layout {
 impl Block {
     fn is_sound(&self) -> bool {
         match self {
-            Self::Features(features) => !features.is_empty(),
+            Self::Features(_) => true,
             Self::Lists { columns, column_shape, shape } => {
                 let count = |sides: &[usize]| sides.iter().try_fold(1_usize, |n, &side| n.checked_mul(side));
                 let total = count(column_shape).and_then(|size| size.checked_mul(columns.len()));

@@ -1,4 +1,4 @@
-//! Tables in CSV, Parquet and Arrow files.
+//! Tables in CSV, Parquet, Arrow and .xlsx files.
 //!
 //! A [`TableSpec`] describes the columns. [`Table::read`] scans all columns first, then converts rows (one per unit) or
 //! samples over time (one per row) into units, and gives a [`TableSummary`]. The resulting [`Layout`] has no patterns:
@@ -12,22 +12,31 @@ mod cells;
 mod columns;
 mod contiguous;
 mod csv_reader;
+mod date_scan;
+mod dates;
+mod extremes;
+mod file_options;
 mod format;
 mod grid;
 mod guard;
 mod ids;
 mod labels;
 mod layout;
+mod levels;
 mod lists;
 mod names;
+mod numbers;
 mod output;
+mod place;
 mod problem;
+mod problems;
 mod read;
 mod read_summary;
 mod resolved;
 mod role;
 mod samples;
 mod scan;
+mod sheet;
 mod source;
 mod spec;
 mod summary;
@@ -39,6 +48,8 @@ mod warning;
 mod wide;
 mod write;
 
+pub use dates::{DateEncoding, DateOrder};
+pub use file_options::FileOptions;
 pub use format::FileFormat;
 pub use guard::is_catching_panics;
 pub use ids::Ids;

@@ -1,6 +1,5 @@
-//! A problem with a table, before the file is known.
+//! Problems with a table, before the file is known.
 
-use std::fmt::Display;
 use std::path::Path;
 
 use crate::error::Error;
@@ -15,16 +14,6 @@ pub(crate) struct Problem {
 impl Problem {
     pub(crate) fn new(problem: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { problem: problem.into(), hint: hint.into() }
-    }
-
-    /// The problem of a cell that should be a number; a long text is cut.
-    pub(crate) fn not_a_number(
-        place: impl Display,
-        column: &str,
-        text: &str,
-        hint: impl Into<String>,
-    ) -> Self {
-        Self::new(format!("{place}, column `{column}`: `{}` is not a number", shorten(text)), hint)
     }
 
     /// The error of the file `path` with this problem.

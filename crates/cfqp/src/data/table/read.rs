@@ -1,16 +1,19 @@
 //! Reads a table by its description, or by a known layout.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::path::Path;
 
-use super::cells::MissingWords;
+use super::cells::Reading;
+use super::file_options::FileOptions;
 use super::ids::Ids;
 use super::layout::Layout;
 use super::names::{list_names, resolve};
+use super::numbers::Decimal;
 use super::problem::Problem;
 use super::read_summary::ReadSummary;
 use super::resolved::ResolvedColumns;
-use super::scan::scan_columns;
+use super::scan::{TableScan, scan_columns};
 use super::spec::{REQUIRED_FIELDS, TableSpec};
 use super::summary::TableSummary;
 use super::unit_reader::{ReadUnits, UnitReader, read_column_names};
@@ -61,7 +64,8 @@ impl Table {
     /// If the description is invalid or does not match the columns, if the file cannot be read or a cell is invalid, if
     /// ids repeat, or if no unit can be used.
     pub fn read(path: &Path, spec: &TableSpec) -> Result<Self> {
-        let columns = read_column_names(path, spec.delimiter)?;
+        let options = FileOptions::from(spec);
+        let columns = read_column_names(path, &options)?;
         let at = |problem: Problem| problem.at(path);
         if spec.is_empty() {
             let problem = format!("the columns {} are not described", list_names(&columns));
@@ -69,10 +73,15 @@ impl Table {
         }
         spec.validate()?;
         let resolved = ResolvedColumns::new(spec, &columns).map_err(at)?;
-        let missing_words = MissingWords::new(&spec.missing);
-        let scans = scan_columns(path, spec.delimiter, &resolved.with_roles(), &missing_words)?;
         let categorical = resolve("categorical", &spec.categorical, &columns, &[]).map_err(at)?;
-        scans.iter().try_for_each(|scan| scan.check(categorical.contains(&scan.name))).map_err(at)?;
+        let reading = Reading::new(&spec.missing, Decimal::new(spec.decimal));
+        let TableScan { columns: scans, mut problems, decimal } =
+            scan_columns(path, &options, &resolved.with_roles(), &reading, spec.date_format)?;
+        for scan in &scans {
+            scan.check(categorical.contains(&scan.name), spec.date_format, &mut problems);
+        }
+        problems.check(path)?;
+        let spec = &TableSpec { decimal: decimal.mark(), ..spec.clone() };
         let (layout, ReadUnits { batch, summary }) = if spec.time.is_some() {
             let mut summary = ReadSummary::default();
             let (layout, batch) = resolved.read_long(spec, &scans, &categorical, path, &mut summary)?;
@@ -84,7 +93,7 @@ impl Table {
             (layout, units)
         };
         check_unique(&batch.ids).map_err(at)?;
-        let summary = TableSummary::new(&scans, &layout, &batch.data, &summary);
+        let summary = TableSummary::new(&scans, &categorical, &layout, &batch.data, &summary);
         Ok(Self { data: batch.data, ids: batch.ids, layout, summary })
     }
 }
@@ -95,14 +104,26 @@ fn check_unique(ids: &Ids) -> Result<(), Problem> {
         return Ok(());
     }
     let mut known = HashMap::new();
+    let mut repeated = Vec::new();
     for i in 0..ids.len() {
-        if let Some(first) = known.insert(ids.text(i), i) {
-            let problem = format!("units {} and {} both have the id {}", first + 1, i + 1, ids.text(i));
-            let hint = "give every unit a different id; for one row per sample, give `time` and `series`";
-            return Err(Problem::new(problem, hint));
+        match known.entry(ids.text(i)) {
+            Entry::Vacant(entry) => {
+                entry.insert(i);
+            }
+            Entry::Occupied(entry) => repeated.push((*entry.get(), i)),
         }
     }
-    Ok(())
+    let Some((first, second)) = repeated.first() else { return Ok(()) };
+    let others = match repeated.len() - 1 {
+        0 => String::new(),
+        more => format!(", and {more} more units repeat an id"),
+    };
+    let problem =
+        format!("units {} and {} both have the id {}{others}", first + 1, second + 1, ids.text(*first));
+    Err(Problem::new(
+        problem,
+        "give every unit a different id; for one row per sample, give `time` and `series`",
+    ))
 }
 
 impl Layout {

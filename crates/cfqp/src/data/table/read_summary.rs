@@ -25,6 +25,13 @@ pub enum DropReason {
         /// The text of the cell.
         text: String,
     },
+    /// A covariate that does not change with time is not a date.
+    NotADate {
+        /// The column.
+        column: String,
+        /// The text of the cell.
+        text: String,
+    },
     /// A list is larger than those of the training data.
     ListTooLarge {
         /// The column.
@@ -82,6 +89,7 @@ impl fmt::Display for DropReason {
                 write!(f, "`{column}` is `{category}`, a category that the training data do not have")
             }
             Self::NotANumber { column, text } => write!(f, "`{column}` is `{text}`, which is not a number"),
+            Self::NotADate { column, text } => write!(f, "`{column}` is `{text}`, which is not a date"),
             Self::ListTooLarge { column, shape, limit } => {
                 write!(f, "`{column}` is a list of shape {shape:?}, which does not fit into {limit:?}")
             }

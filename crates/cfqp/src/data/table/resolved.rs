@@ -3,14 +3,17 @@
 use std::path::Path;
 
 use super::blocks::{array_block, scalar_features};
-use super::cells::MissingWords;
+use super::cells::Reading;
+use super::dates::{DateEncoding, DateText, parse_date, read_date};
+use super::file_options::FileOptions;
 use super::layout::{GridRange, Layout, SampleLayout, TableForm, TimeGrid};
 use super::names::{resolve, resolve_name};
+use super::numbers::Decimal;
 use super::problem::Problem;
 use super::read_summary::ReadSummary;
 use super::role::ColumnRole;
 use super::samples::{SampleColumns, Samples};
-use super::scan::ColumnScan;
+use super::scan::{ColumnContent, ColumnScan};
 use super::source::Source;
 use super::spec::{TableSpec, TreatedAt};
 use super::unit_batch::UnitBatch;
@@ -37,6 +40,7 @@ impl ResolvedColumns {
         let (id, time) = (named("id", &spec.id)?, named("time", &spec.time)?);
         let group = named("group", &spec.group)?;
         let treated_at = match &spec.treated_at {
+            Some(TreatedAt::Column(name)) if is_fixed_date(spec, name, columns) => None,
             Some(TreatedAt::Column(name)) => Some(resolve_name("treated_at", name, columns)?),
             _ => None,
         };
@@ -65,7 +69,8 @@ impl ResolvedColumns {
             }
             None => (Vec::new(), take("y", &spec.y)?),
         };
-        let x = take("x", &spec.x)?;
+        let except = resolve("except", &spec.except, columns, &[])?;
+        let x = take("x", &spec.x)?.into_iter().filter(|name| !except.contains(name)).collect();
         Ok(Self { id, group, x, t, y, series, time, treated_at })
     }
 
@@ -94,14 +99,22 @@ impl ResolvedColumns {
         scans: &[ColumnScan],
         categorical: &[String],
     ) -> Result<Layout, Problem> {
-        let x = array_block("x", &self.x, scans, &spec.x_shape, categorical)?;
-        let y = array_block("y", &self.y, scans, &spec.y_shape, categorical)?;
+        let x = array_block("x", &self.x, scans, categorical, spec)?;
+        let y = array_block("y", &self.y, scans, categorical, spec)?;
         Ok(self.layout(spec, TableForm::Wide { x, y }))
     }
 
     fn layout(&self, spec: &TableSpec, form: TableForm) -> Layout {
-        let (id, t, missing) = (self.id.clone(), self.t.clone(), spec.missing.clone());
-        Layout { id, group: self.group.clone(), t, form, missing, delimiter: spec.delimiter }
+        Layout {
+            id: self.id.clone(),
+            group: self.group.clone(),
+            t: self.t.clone(),
+            form,
+            missing: spec.missing.clone(),
+            delimiter: spec.delimiter,
+            decimal: spec.decimal,
+            sheet: spec.sheet.clone(),
+        }
     }
 
     /// The layout and the units of a long table; the grid follows from the samples.
@@ -115,12 +128,12 @@ impl ResolvedColumns {
     ) -> Result<(Layout, Option<UnitBatch>)> {
         let at = |problem: Problem| problem.at(path);
         // the layout without its grid is enough to collect the samples
-        let mut samples = self.sample_layout(spec, scans, categorical);
+        let mut samples = self.sample_layout(spec, scans, categorical).map_err(at)?;
         let mut layout = self.layout(spec, TableForm::Long(samples.clone()));
-        let source = Source::open(path, spec.delimiter, Some(&layout.columns()))?;
-        let missing_words = MissingWords::new(&spec.missing);
+        let source = Source::open(path, &FileOptions::from(&layout), Some(&layout.columns()))?;
+        let reading = Reading::new(&layout.missing, Decimal::new(layout.decimal));
         let columns = SampleColumns::new(&layout, &samples);
-        let collected = Samples::collect(&columns, path, source, &missing_words, summary)?;
+        let collected = Samples::collect(&columns, path, source, &reading, summary)?;
         let step = spec.step.map_or_else(|| collected.median_step(), Ok).map_err(at)?;
         samples.grid = collected.grid(step, spec.before, spec.after).map_err(at)?;
         layout.form = TableForm::Long(samples.clone());
@@ -128,15 +141,74 @@ impl ResolvedColumns {
         Ok((layout, batch))
     }
 
-    fn sample_layout(&self, spec: &TableSpec, scans: &[ColumnScan], categorical: &[String]) -> SampleLayout {
+    fn sample_layout(
+        &self,
+        spec: &TableSpec,
+        scans: &[ColumnScan],
+        categorical: &[String],
+    ) -> Result<SampleLayout, Problem> {
         let (x, y) = (GridRange { first: 0, last: 0 }, GridRange { first: 1, last: 1 });
-        SampleLayout {
+        let dates = self.time_dates(spec, scans)?;
+        Ok(SampleLayout {
             time: self.time.clone().unwrap_or_default(),
             series: self.series.clone(),
             outcomes: self.y.clone(),
-            fixed: scalar_features(scans, &self.x, categorical),
-            treated_at: spec.treated_at.clone().unwrap_or(TreatedAt::Number(0.0)),
+            fixed: scalar_features(scans, &self.x, categorical, spec),
+            treated_at: self.treatment_time(spec, dates.as_ref())?,
             grid: TimeGrid { step: 1.0, x, y },
+            dates,
+        })
+    }
+
+    /// How the times become numbers, if they are dates; the times of treatment must be of the same kind.
+    fn time_dates(&self, spec: &TableSpec, scans: &[ColumnScan]) -> Result<Option<DateEncoding>, Problem> {
+        let scan_of = |role: ColumnRole| scans.iter().find(|scan| scan.role == role);
+        let is_date = |scan: &ColumnScan| scan.content(false) == ColumnContent::Dates;
+        let Some(time) = scan_of(ColumnRole::Time) else { return Ok(None) };
+        if let Some(treated_at) = scan_of(ColumnRole::TreatedAt).filter(|scan| is_date(scan) != is_date(time))
+        {
+            let problem = format!(
+                "one of the columns `{}` and `{}` holds dates and the other numbers",
+                time.name, treated_at.name
+            );
+            return Err(Problem::new(problem, "give both as dates, or both as numbers"));
+        }
+        let with_order = |encoding: DateEncoding| {
+            // the two columns may show different things
+            let order = encoding.order.or_else(|| {
+                scan_of(ColumnRole::TreatedAt)
+                    .and_then(|scan| scan.date_encoding(spec.date_format, false).order)
+            });
+            DateEncoding { order, ..encoding }
+        };
+        Ok(is_date(time).then(|| with_order(time.date_encoding(spec.date_format, false))))
+    }
+
+    /// The time of treatment. One that is a date becomes the number of days since the first.
+    fn treatment_time(&self, spec: &TableSpec, dates: Option<&DateEncoding>) -> Result<TreatedAt, Problem> {
+        let problem = |problem: &str, hint: &str| Err(Problem::new(format!("treated_at: {problem}"), hint));
+        match (&spec.treated_at, dates) {
+            (Some(TreatedAt::Column(name)), _) if self.treated_at.is_some() => {
+                Ok(TreatedAt::Column(name.clone()))
+            }
+            (Some(TreatedAt::Column(text)), Some(dates)) => match parse_date(text, dates.order) {
+                Some(date) => Ok(TreatedAt::Number(dates.days(date))),
+                None => problem("the date is not clear", "write it as 2024-03-01"),
+            },
+            (Some(TreatedAt::Column(_)), None) => {
+                problem("it is a date, but the times are numbers", "give a number, or a column")
+            }
+            (Some(TreatedAt::Number(_)), Some(_)) => problem(
+                "it is a number, but the times are dates",
+                "give a date such as 2024-03-01, or a column",
+            ),
+            (Some(TreatedAt::Number(time)), None) => Ok(TreatedAt::Number(*time)),
+            (None, _) => Ok(TreatedAt::Number(0.0)),
         }
     }
+}
+
+/// Whether the time of treatment is a date rather than a column.
+fn is_fixed_date(spec: &TableSpec, name: &str, columns: &[String]) -> bool {
+    !columns.iter().any(|column| column == name) && read_date(name, spec.date_format) != DateText::Text
 }

@@ -7,14 +7,16 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::cells::{Cells, MissingWords};
-use super::columns::{NumberColumn, precise_number, scalar_cells};
+use super::cells::{Cell, Reading};
+use super::columns::{ScalarColumn, scalar_cells};
+use super::dates::DateEncoding;
 use super::labels::Labels;
 use super::layout::{Feature, Layout, SampleLayout};
+use super::place::Place;
 use super::problem::Problem;
+use super::problems::{CellFault, Problems};
 use super::read_summary::{DropReason, ReadSummary};
-use super::role::ColumnRole;
-use super::source::{Chunk, Place, Source};
+use super::source::{Chunk, Source};
 use super::spec::TreatedAt;
 use crate::error::Result;
 
@@ -34,10 +36,9 @@ pub(crate) struct Samples {
     pub fixed: Vec<Vec<Recorded<String>>>,
     /// Per unit: the subject, in a table with subjects.
     pub subject: Vec<Recorded<String>>,
-    /// Per row: the unit, the time and the place in the file.
+    /// Per row: the unit and the time.
     pub unit: Vec<u32>,
     pub time: Vec<f64>,
-    place: Vec<Place>,
     /// `[rows, series]`, NaN where missing.
     pub values: Vec<f32>,
     /// The rows sorted by unit and time.
@@ -56,6 +57,7 @@ pub(crate) struct SampleColumns<'a> {
     series: &'a [String],
     fixed: &'a [Feature],
     treated_at: &'a TreatedAt,
+    dates: Option<&'a DateEncoding>,
 }
 
 impl<'a> SampleColumns<'a> {
@@ -68,7 +70,13 @@ impl<'a> SampleColumns<'a> {
             series: &samples.series,
             fixed: &samples.fixed,
             treated_at: &samples.treated_at,
+            dates: samples.dates.as_ref(),
         }
+    }
+
+    /// The number of series.
+    pub(super) fn series_count(&self) -> usize {
+        self.series.len()
     }
 }
 
@@ -76,27 +84,23 @@ impl<'a> SampleColumns<'a> {
 struct SampleCells<'a> {
     ids: Labels<'a>,
     subjects: Option<(&'a str, Labels<'a>)>,
-    time: Cells<'a>,
-    series: Vec<(&'a str, Cells<'a>)>,
-    t: Vec<(&'a str, Cells<'a>)>,
-    fixed: Vec<(&'a str, Cells<'a>)>,
-    treated_at: Option<(&'a str, Cells<'a>)>,
-    missing_words: &'a MissingWords,
+    time: ScalarColumn<'a>,
+    series: Vec<ScalarColumn<'a>>,
+    t: Vec<ScalarColumn<'a>>,
+    fixed: Vec<ScalarColumn<'a>>,
+    treated_at: Option<ScalarColumn<'a>>,
+    dates: Option<&'a DateEncoding>,
 }
 
 impl<'a> SampleCells<'a> {
-    fn new(
-        columns: &SampleColumns<'a>,
-        chunk: &'a Chunk,
-        missing_words: &'a MissingWords,
-    ) -> Result<Self, Problem> {
-        let named = |name: &'a str| Ok((name, scalar_cells(chunk, name)?));
+    fn new(columns: &SampleColumns<'a>, chunk: &'a Chunk, reading: &'a Reading) -> Result<Self, Problem> {
+        let named = |name: &'a str| Ok(ScalarColumn { cells: scalar_cells(chunk, name)?, name, reading });
         let all = |names: &'a [String]| names.iter().map(|name| named(name)).collect::<Result<Vec<_>, _>>();
         let fixed = columns.fixed.iter().map(|feature| named(&feature.name));
         Ok(Self {
             ids: Labels::new(chunk, columns.id)?,
             subjects: columns.group.map(|name| Ok((name, Labels::new(chunk, name)?))).transpose()?,
-            time: scalar_cells(chunk, columns.time)?,
+            time: named(columns.time)?,
             series: all(columns.series)?,
             t: all(columns.t)?,
             fixed: fixed.collect::<Result<Vec<_>, _>>()?,
@@ -104,7 +108,7 @@ impl<'a> SampleCells<'a> {
                 TreatedAt::Number(_) => None,
                 TreatedAt::Column(name) => Some(named(name)?),
             },
-            missing_words,
+            dates: columns.dates,
         })
     }
 }
@@ -115,15 +119,16 @@ impl Samples {
         columns: &SampleColumns<'_>,
         path: &Path,
         mut source: Source,
-        missing_words: &MissingWords,
+        reading: &Reading,
         summary: &mut ReadSummary,
     ) -> Result<Self> {
         let mut samples = Self::default();
         while let Some(chunk) = source.next(CHUNK_ROWS)? {
             summary.rows += chunk.rows();
-            samples.add(columns, &chunk, missing_words, summary).map_err(|problem| problem.at(path))?;
+            samples.add(columns, &chunk, reading, summary, &mut source.problems);
         }
-        samples.sort(columns).map_err(|problem| problem.at(path))?;
+        source.problems.check(path)?;
+        samples.sort();
         Ok(samples)
     }
 
@@ -132,10 +137,14 @@ impl Samples {
         &mut self,
         columns: &SampleColumns<'_>,
         chunk: &Chunk,
-        missing_words: &MissingWords,
+        reading: &Reading,
         summary: &mut ReadSummary,
-    ) -> Result<(), Problem> {
-        let cells = SampleCells::new(columns, chunk, missing_words)?;
+        problems: &mut Problems,
+    ) {
+        let cells = match SampleCells::new(columns, chunk, reading) {
+            Ok(cells) => cells,
+            Err(problem) => return problems.add(problem),
+        };
         for i in 0..chunk.rows() {
             let place = chunk.place(i);
             let Some(id) = cells.ids.text(i) else {
@@ -147,21 +156,22 @@ impl Samples {
                 Some(&unit) => unit,
                 None => self.add_unit(columns, id, cells.ids.integer(i)),
             };
-            self.record_unit(&cells, unit as usize, i, place)?;
-            let Some(time) = precise_number(cells.time.cell(i, missing_words), columns.time, place)? else {
+            self.record_unit(&cells, unit as usize, i, place, problems);
+            let is_missing = cells.time.cells.cell(i, reading) == Cell::Missing;
+            let Some(time) = read_time(&cells.time, i, columns.dates, place, problems) else {
+                // other cells are problems
+                if !is_missing {
+                    continue;
+                }
                 let reason = DropReason::SampleWithoutTime { column: columns.time.to_owned() };
                 summary.count_dropped(reason, || place.to_string());
                 continue;
             };
-            for (name, cells) in &cells.series {
-                let column = NumberColumn { cells, name, role: ColumnRole::Series, missing_words };
-                self.values.push(column.number(i, || place)?);
-            }
+            let values = cells.series.iter().map(|column| column.number(i, || place, problems));
+            self.values.extend(values);
             self.unit.push(unit);
             self.time.push(time);
-            self.place.push(place);
         }
-        Ok(())
     }
 
     /// Records the properties of a unit in row `i`: treatments, time of treatment, subject, fixed covariates.
@@ -171,24 +181,27 @@ impl Samples {
         unit: usize,
         i: usize,
         place: Place,
-    ) -> Result<(), Problem> {
-        let (id, missing_words) = (&self.ids[unit], cells.missing_words);
-        for ((name, cells), recorded) in cells.t.iter().zip(&mut self.t[unit]) {
-            let column = NumberColumn { cells, name, role: ColumnRole::Treatment, missing_words };
-            let value = column.number(i, || place)?;
-            record(recorded, (!value.is_nan()).then_some(value), place, name, id, ONE_TREATMENT)?;
+        problems: &mut Problems,
+    ) {
+        let id = &self.ids[unit];
+        for (column, recorded) in cells.t.iter().zip(&mut self.t[unit]) {
+            let value = column.number(i, || place, problems);
+            let source = Recording { place, column: column.name, id, hint: ONE_TREATMENT };
+            source.record(recorded, (!value.is_nan()).then_some(value), problems);
         }
-        if let Some((name, cells)) = &cells.treated_at {
-            let value = precise_number(cells.cell(i, missing_words), name, place)?;
-            record(&mut self.treated_at[unit], value, place, name, id, ONE_TREATMENT_TIME)?;
+        if let Some(column) = &cells.treated_at {
+            let value = read_time(column, i, cells.dates, place, problems);
+            let source = Recording { place, column: column.name, id, hint: ONE_TREATMENT_TIME };
+            source.record(&mut self.treated_at[unit], value, problems);
         }
         if let Some((name, labels)) = &cells.subjects {
-            record(&mut self.subject[unit], labels.text(i), place, name, id, ONE_SUBJECT)?;
+            let source = Recording { place, column: name, id, hint: ONE_SUBJECT };
+            source.record(&mut self.subject[unit], labels.text(i), problems);
         }
-        for ((name, cells), recorded) in cells.fixed.iter().zip(&mut self.fixed[unit]) {
-            record(recorded, cells.label(i, missing_words), place, name, id, FIXED_COVARIATE)?;
+        for (column, recorded) in cells.fixed.iter().zip(&mut self.fixed[unit]) {
+            let source = Recording { place, column: column.name, id, hint: FIXED_COVARIATE };
+            source.record(recorded, column.cells.label(i, column.reading), problems);
         }
-        Ok(())
     }
 
     fn add_unit(&mut self, columns: &SampleColumns<'_>, id: String, integer: Option<i64>) -> u32 {
@@ -227,32 +240,19 @@ impl Samples {
             subject: self.subject.split_off(last),
             unit: vec![0; self.unit.split_off(first).len()],
             time: self.time.split_off(first),
-            place: self.place.split_off(first),
             values: self.values.split_off(first * series),
             order: Vec::new(),
         }
     }
 
-    /// Sorts the rows by unit and time. Two samples of a unit at the same time are a problem.
-    pub(super) fn sort(&mut self, columns: &SampleColumns<'_>) -> Result<(), Problem> {
+    /// Sorts the rows by unit and time; rows of a unit at the same time stay in the order of the file.
+    pub(super) fn sort(&mut self) {
         self.order = (0..self.unit.len() as u32).collect();
         let key = |row: &u32| (self.unit[*row as usize], self.time[*row as usize]);
         self.order.sort_by(|a, b| {
             let (a, b) = (key(a), key(b));
             a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
         });
-        for pair in self.order.windows(2) {
-            if key(&pair[0]) == key(&pair[1]) {
-                let (first, second) = (self.place[pair[0] as usize], self.place[pair[1] as usize]);
-                let (unit, time) = key(&pair[0]);
-                let problem = format!(
-                    "{second}: unit {} (`{}`) already has a sample at `{}` {time}, in {first}",
-                    self.ids[unit as usize], columns.id, columns.time
-                );
-                return Err(Problem::new(problem, "remove one of the two samples, or merge them"));
-            }
-        }
-        Ok(())
     }
 
     /// The time of a sample since its unit's treatment; `None` if the time of treatment is missing.
@@ -269,26 +269,46 @@ const ONE_SUBJECT: &str =
     "a unit belongs to one subject: give it in every row, or leave the other cells empty";
 const FIXED_COVARIATE: &str = "covariates that change with time belong to `series`";
 
-/// Records a property of a unit. Rows that contradict each other are a problem.
-fn record<T: PartialEq + std::fmt::Display>(
-    recorded: &mut Recorded<T>,
-    value: Option<T>,
+/// The time in row `i`: a number, or the days of a date; `None` where it is missing or a problem.
+fn read_time(
+    column: &ScalarColumn<'_>,
+    i: usize,
+    dates: Option<&DateEncoding>,
     place: Place,
-    column: &str,
-    id: &str,
-    hint: &str,
-) -> Result<(), Problem> {
-    match (&recorded, value) {
-        (_, None) => Ok(()),
-        (None, Some(value)) => {
-            *recorded = Some((value, place));
-            Ok(())
-        }
-        (Some((first, _)), Some(value)) if *first == value => Ok(()),
-        (Some((first, first_place)), Some(value)) => {
-            let problem =
-                format!("{place}, column `{column}`: {value}, but unit {id} has {first} in {first_place}");
-            Err(Problem::new(problem, hint))
+    problems: &mut Problems,
+) -> Option<f64> {
+    match dates {
+        None => column.precise(i, place, problems),
+        Some(encoding) => column.date(i, encoding, || place, problems).map(|date| encoding.days(date)),
+    }
+}
+
+/// Where a property of a unit stands.
+struct Recording<'a> {
+    place: Place,
+    column: &'a str,
+    id: &'a str,
+    hint: &'a str,
+}
+
+impl Recording<'_> {
+    /// Records a property. Rows that contradict each other are a problem.
+    fn record<T: PartialEq + std::fmt::Display>(
+        &self,
+        recorded: &mut Recorded<T>,
+        value: Option<T>,
+        problems: &mut Problems,
+    ) {
+        match (&recorded, value) {
+            (_, None) => {}
+            (None, Some(value)) => *recorded = Some((value, self.place)),
+            (Some((first, _)), Some(value)) if *first == value => {}
+            (Some((first, first_place)), Some(value)) => {
+                let text = format!("{value}, but unit {} has {first} in {first_place}", self.id);
+                problems.add_cell(CellFault::Contradiction, self.column, self.place, &text, || {
+                    self.hint.to_owned()
+                });
+            }
         }
     }
 }

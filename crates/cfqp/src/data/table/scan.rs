@@ -1,12 +1,21 @@
 //! A first pass over the columns: their content, missing values, and whether they can be used.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::cells::{Cell, Cells, DATES_HINT, MissingWords, is_date};
-use super::problem::{Problem, quote_in_hint, shorten};
+use super::cells::{Cell, Cells, Reading};
+use super::columns::{AMBIGUOUS_HINT, COMMA_HINT, DATES_HINT, ORDER_HINT, POINT_HINT};
+use super::date_scan::DateScan;
+use super::dates::{DateEncoding, DateOrder, DateText, is_date_like, read_date};
+use super::extremes::Extremes;
+use super::file_options::FileOptions;
+use super::levels::{merge_spellings, truth};
+use super::numbers::{Decimal, NumberText, Removed, read_number};
+use super::place::Place;
+use super::problem::{Problem, quote_in_hint};
+use super::problems::{CellFault, FoundCells, Problems};
 use super::role::ColumnRole;
-use super::source::{Chunk, Place, Source};
+use super::source::{Chunk, Source};
 use crate::error::Result;
 
 /// Columns with more distinct texts are not categorical.
@@ -19,19 +28,39 @@ const CHUNK_ROWS: usize = 4096;
 pub(crate) struct ColumnScan {
     pub name: String,
     pub role: ColumnRole,
+    /// Cells that are numbers.
     pub numbers: usize,
-    pub texts: usize,
     pub missing: usize,
-    dates: usize,
-    first_text: Option<(Place, String)>,
-    pub categories: BTreeSet<String>,
-    pub min: f64,
-    pub max: f64,
+    /// Numbers from whose text something was removed, and what.
+    pub formatted: usize,
+    pub removed: Removed,
+    /// Whether a number shows that its decimal separator is a point.
+    has_point: bool,
+    /// Cells that are neither numbers nor dates.
+    pub texts: FoundCells,
+    commas: FoundCells,
+    points: FoundCells,
+    ambiguous: FoundCells,
+    dates: DateScan,
+    /// Whether every cell is true or false, in any spelling.
+    is_boolean: bool,
+    /// The distinct texts of a covariate with their counts, as long as they are few.
+    levels: BTreeMap<String, usize>,
+    pub extremes: Extremes,
     sum: f64,
     /// The largest shape, if the column holds lists.
     pub list_shape: Option<Vec<usize>>,
     /// Whether the lists differ in shape.
     pub ragged: bool,
+}
+
+/// What a column holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ColumnContent {
+    Numbers,
+    Categories,
+    Dates,
+    Lists,
 }
 
 impl ColumnScan {
@@ -40,13 +69,18 @@ impl ColumnScan {
             name: name.to_owned(),
             role,
             numbers: 0,
-            texts: 0,
             missing: 0,
-            dates: 0,
-            first_text: None,
-            categories: BTreeSet::new(),
-            min: f64::INFINITY,
-            max: f64::NEG_INFINITY,
+            formatted: 0,
+            removed: Removed::default(),
+            has_point: false,
+            texts: FoundCells::default(),
+            commas: FoundCells::default(),
+            points: FoundCells::default(),
+            ambiguous: FoundCells::default(),
+            dates: DateScan::default(),
+            is_boolean: true,
+            levels: BTreeMap::new(),
+            extremes: Extremes::default(),
             sum: 0.0,
             list_shape: None,
             ragged: false,
@@ -58,65 +92,145 @@ impl ColumnScan {
         (self.numbers > 0).then(|| self.sum / self.numbers as f64)
     }
 
-    /// Whether all values are equal.
+    /// Whether all numbers, of which there are some, are equal.
     pub(crate) fn is_constant(&self) -> bool {
-        match self.texts {
-            0 => self.numbers > 0 && self.min == self.max,
-            _ => self.categories.len() == 1 && self.numbers == 0,
+        self.numbers > 0 && self.texts.count == 0 && self.extremes.min == self.extremes.max
+    }
+
+    /// What the column holds; `declared` if the user declared it to be categories.
+    pub(crate) fn content(&self, declared: bool) -> ColumnContent {
+        if self.list_shape.is_some() {
+            return ColumnContent::Lists;
+        }
+        let takes_dates =
+            matches!(self.role, ColumnRole::Covariate | ColumnRole::Time | ColumnRole::TreatedAt);
+        let number_like = self.numbers + self.commas.count + self.points.count + self.ambiguous.count;
+        let rest = number_like + self.texts.count;
+        if self.role == ColumnRole::Covariate && declared {
+            ColumnContent::Categories
+        } else if takes_dates && self.dates.count() > 0 && self.dates.count() >= rest {
+            ColumnContent::Dates
+        } else if self.role != ColumnRole::Covariate || self.texts.count + self.dates.count() == 0 {
+            ColumnContent::Numbers
+        } else if self.is_boolean || number_like < self.texts.count + self.dates.count() {
+            ColumnContent::Categories
+        } else {
+            // texts are mistakes in a column of numbers
+            ColumnContent::Numbers
         }
     }
 
-    fn add(&mut self, chunk: &Chunk, missing_words: &MissingWords) -> Result<(), Problem> {
+    /// Whether every cell is true or false, in any spelling.
+    pub(crate) fn is_boolean(&self) -> bool {
+        self.is_boolean
+    }
+
+    /// The levels of a categorical column with their counts.
+    pub(crate) fn levels(&self) -> BTreeMap<String, usize> {
+        merge_spellings(&self.levels)
+    }
+
+    /// How dates become numbers; `parts` if months and weekdays are wanted too.
+    pub(crate) fn date_encoding(&self, given: Option<DateOrder>, parts: bool) -> DateEncoding {
+        self.dates.encoding(given, parts)
+    }
+
+    fn add(&mut self, chunk: &Chunk, reading: &Reading, order: Option<DateOrder>, problems: &mut Problems) {
         let cells = chunk.cells(&self.name);
         match &cells {
-            Cells::Dates => return Err(self.date_problem(None)),
             Cells::Other(kind) => {
                 let problem = format!("column `{}`: {kind}", self.name);
-                return Err(Problem::new(problem, "give numbers, texts or lists of numbers"));
+                problems.add(Problem::new(problem, "give numbers, texts, dates or lists of numbers"));
             }
             Cells::Lists(lists) => {
                 for i in 0..lists.len() {
                     match lists.row(i) {
                         None => self.missing += 1,
-                        Some((shape, values)) => self.add_list(chunk.place(i), shape, values)?,
+                        Some((shape, values)) => {
+                            self.add_list(chunk.place(i), shape, values).unwrap_or_else(|p| problems.add(p));
+                        }
                     }
                 }
-                return Ok(());
             }
-            Cells::Numbers(_) | Cells::Text(_) => {}
-        }
-        for i in 0..cells.len().unwrap_or(0) {
-            match cells.cell(i, missing_words) {
-                Cell::Missing => self.missing += 1,
-                Cell::Number(value) => {
-                    self.add_number(value);
-                    self.add_category(|| cells.label(i, missing_words));
+            Cells::Numbers(_) | Cells::Text(_) | Cells::Dates(_) => {
+                for i in 0..cells.len().unwrap_or(0) {
+                    self.add_cell(&cells, i, reading, order, || chunk.place(i));
                 }
-                cell @ Cell::Text(text) => match cell.value() {
-                    Some(value) if self.role != ColumnRole::Covariate => self.add_number(value),
-                    _ => {
-                        self.texts += 1;
-                        self.dates += usize::from(is_date(text));
-                        self.first_text.get_or_insert_with(|| (chunk.place(i), text.to_owned()));
-                        self.add_category(|| Some(text.to_owned()));
-                    }
-                },
             }
         }
-        Ok(())
+    }
+
+    fn add_cell(
+        &mut self,
+        cells: &Cells<'_>,
+        i: usize,
+        reading: &Reading,
+        order: Option<DateOrder>,
+        place: impl FnOnce() -> Place,
+    ) {
+        match cells.cell(i, reading) {
+            Cell::Missing => self.missing += 1,
+            Cell::Number(value) if (value as f32).is_finite() => {
+                self.has_point |= value.fract() != 0.0;
+                self.add_number(value);
+                self.add_level(|| cells.label(i, reading));
+            }
+            Cell::Number(value) => self.texts.add(place(), &value.to_string()),
+            Cell::Formatted(value, removed) => {
+                self.formatted += 1;
+                self.removed = self.removed.or(removed);
+                self.has_point |= value.fract() != 0.0 || removed.thousands;
+                self.add_number(value);
+                self.add_level(|| cells.label(i, reading));
+            }
+            Cell::Date(date) => {
+                self.dates.add(date);
+                self.add_level(|| cells.label(i, reading));
+            }
+            cell @ Cell::Text(text) => match cell.value() {
+                Some(value) if self.role != ColumnRole::Covariate => self.add_number(value),
+                _ => self.add_text(text, reading.decimal, order, place),
+            },
+        }
+    }
+
+    fn add_text(
+        &mut self,
+        text: &str,
+        decimal: Decimal,
+        order: Option<DateOrder>,
+        place: impl FnOnce() -> Place,
+    ) {
+        self.add_level(|| Some(text.to_owned()));
+        match (read_number(text, decimal), read_date(text, order)) {
+            (NumberText::DecimalComma, _) => self.commas.add(place(), text),
+            (NumberText::Ambiguous, _) => self.ambiguous.add(place(), text),
+            // a number by another convention than the one given
+            _ if is_number_with(text, decimal, Decimal::Comma) => self.commas.add(place(), text),
+            _ if is_number_with(text, decimal, Decimal::Point) => self.points.add(place(), text),
+            (_, DateText::Text) if is_date_like(text) => self.dates.add_unreadable(place(), text),
+            (_, DateText::Text) => self.texts.add(place(), text),
+            (_, date) => self.dates.add_text(date, place, text),
+        }
     }
 
     fn add_number(&mut self, value: f64) {
         self.numbers += 1;
         self.sum += value;
-        self.min = self.min.min(value);
-        self.max = self.max.max(value);
+        self.extremes.add(value);
     }
 
-    /// Adds a category, unless there are too many already.
-    fn add_category(&mut self, label: impl FnOnce() -> Option<String>) {
-        if self.role == ColumnRole::Covariate && self.categories.len() <= MAX_CATEGORIES {
-            self.categories.extend(label());
+    /// Adds a level of a covariate, unless there are too many already.
+    fn add_level(&mut self, label: impl FnOnce() -> Option<String>) {
+        if self.role != ColumnRole::Covariate || !self.is_boolean && self.levels.len() > MAX_CATEGORIES {
+            return;
+        }
+        let Some(label) = label() else { return };
+        self.is_boolean = self.is_boolean && truth(&label).is_some();
+        if let Some(count) = self.levels.get_mut(&label) {
+            *count += 1;
+        } else if self.levels.len() <= MAX_CATEGORIES {
+            self.levels.insert(label, 1);
         }
     }
 
@@ -140,41 +254,64 @@ impl ColumnScan {
         Ok(())
     }
 
-    fn date_problem(&self, place: Option<&(Place, String)>) -> Problem {
-        let problem = match place {
-            Some((place, text)) => format!("{place}, column `{}`: `{text}` is a date", self.name),
-            None => format!("column `{}` holds dates", self.name),
-        };
-        Problem::new(problem, DATES_HINT)
+    /// Adds what speaks against using the column in its role; `declared` if the user declared it to be categories.
+    pub(crate) fn check(&self, declared: bool, given: Option<DateOrder>, problems: &mut Problems) {
+        let name = &self.name;
+        let found = [&self.texts, &self.commas, &self.points, &self.ambiguous, &self.dates.all()];
+        let cells = self.numbers + found.iter().map(|found| found.count).sum::<usize>();
+        if cells == 0 && self.list_shape.is_none() {
+            return problems
+                .add(Problem::new(format!("column `{name}` has no values"), "leave it out, or fill it in"));
+        }
+        match self.content(declared) {
+            ColumnContent::Lists => self.check_list().unwrap_or_else(|problem| problems.add(problem)),
+            ColumnContent::Categories if self.levels.len() > MAX_CATEGORIES => {
+                let problem = format!("column `{name}` has more than {MAX_CATEGORIES} categories");
+                let hint = "leave it out (is it a name or an id?), for example by `except`, merge rare categories, \
+                            or encode it as a number";
+                problems.add(Problem::new(problem, hint));
+            }
+            ColumnContent::Categories => {}
+            ColumnContent::Dates => self.check_dates(given, problems),
+            ColumnContent::Numbers => self.check_numbers(problems),
+        }
     }
 
-    /// Checks that the column can be used in its role; `categorical` if the user declared it to be that.
-    pub(crate) fn check(&self, categorical: bool) -> Result<(), Problem> {
+    fn check_numbers(&self, problems: &mut Problems) {
         let name = &self.name;
-        let has_dates = self.dates > 0 && self.dates * 2 >= self.texts;
-        if let Some(first) = self.first_text.as_ref().filter(|_| has_dates) {
-            return Err(self.date_problem(Some(first)));
-        }
-        if self.numbers + self.texts == 0 && self.list_shape.is_none() {
-            let problem = format!("column `{name}` has no values");
-            return Err(Problem::new(problem, "leave it out, or fill it in"));
-        }
-        if self.list_shape.is_some() {
-            self.check_list()?;
-        }
-        match &self.first_text {
-            Some((place, text))
-                if self.role != ColumnRole::Covariate || self.is_mostly_numbers(categorical) =>
-            {
-                Err(not_a_number(*place, name, text, self.role))
+        let mut report = |found: &FoundCells, fault: CellFault, hint: &str| {
+            if found.count > 0 {
+                problems.add(found.problem(fault, name, hint));
             }
-            _ if self.is_category(categorical) && self.categories.len() > MAX_CATEGORIES => {
-                let problem = format!("column `{name}` has more than {MAX_CATEGORIES} categories");
-                let hint =
-                    "leave it out (is it a name or an id?), merge rare categories, or encode it as a number";
-                Err(Problem::new(problem, hint))
-            }
-            _ => Ok(()),
+        };
+        report(&self.commas, CellFault::DecimalComma, COMMA_HINT);
+        report(&self.points, CellFault::DecimalPoint, POINT_HINT);
+        report(&self.ambiguous, CellFault::AmbiguousNumber, AMBIGUOUS_HINT);
+        report(&self.dates.all(), CellFault::Date, DATES_HINT);
+        if let Some((_, text)) = self.texts.first.first() {
+            let hint = number_hint(name, text, self.role);
+            report(&self.texts, CellFault::NotANumber, &hint);
+        }
+    }
+
+    fn check_dates(&self, given: Option<DateOrder>, problems: &mut Problems) {
+        let name = &self.name;
+        if given.is_none() {
+            self.dates.check_order(name, ORDER_HINT, problems);
+        }
+        let unreadable = self.dates.unreadable();
+        if unreadable.count > 0 {
+            let hint = "write dates as 2024-03-01, 01.03.2024 or 2024-03-01T08:15, with four digits of the year; \
+                        give times of day as numbers";
+            problems.add(unreadable.problem(CellFault::NotADate, name, hint));
+        }
+        let others = [&self.texts, &self.commas, &self.points, &self.ambiguous];
+        for found in others.into_iter().filter(|found| found.count > 0) {
+            problems.add(found.problem(CellFault::NotADate, name, "fix the cells, or leave them empty"));
+        }
+        if self.numbers > 0 {
+            let problem = format!("column `{name}`: {} numbers among dates", self.numbers);
+            problems.add(Problem::new(problem, "give dates only, or numbers only"));
         }
     }
 
@@ -184,61 +321,95 @@ impl ColumnScan {
             let problem = format!("column `{name}` holds lists, but is used as `{}`", self.role);
             return Err(Problem::new(problem, "give a column with one number per row"));
         }
-        if self.texts > 0 {
+        if self.texts.count > 0 {
             let problem = format!("column `{name}` holds lists and texts");
             return Err(Problem::new(problem, "give numbers only, or lists only"));
         }
         Ok(())
     }
 
-    /// Whether texts are mistakes in a column of numbers rather than categories.
-    fn is_mostly_numbers(&self, categorical: bool) -> bool {
-        !categorical && self.numbers >= self.texts
-    }
-
-    /// Whether the cells are categories; `declared` if the user declared them to be.
-    pub(crate) fn is_category(&self, declared: bool) -> bool {
-        self.role == ColumnRole::Covariate && self.list_shape.is_none() && (declared || self.texts > 0)
+    /// Whether single commas can only be thousands separators: other numbers of the column show that.
+    fn shows_thousands(&self) -> bool {
+        self.ambiguous.count > 0 && self.has_point && self.commas.count == 0
     }
 }
 
-/// The problem of a cell that should be a number, in a table whose columns are being described.
-fn not_a_number(place: Place, column: &str, text: &str, role: ColumnRole) -> Problem {
-    let comma = text.contains(',') && text.replace(',', ".").parse::<f64>().is_ok();
-    let cell = quote_in_hint(&shorten(text));
-    let missing = format!("fix the cell, or add {cell} to `missing` if it stands for a missing value");
-    let hint = match role {
-        _ if comma => "use a decimal point".to_owned(),
+/// Whether a text that is not a number by the convention `given` is one by `other`.
+fn is_number_with(text: &str, given: Decimal, other: Decimal) -> bool {
+    given != Decimal::Unknown
+        && given != other
+        && matches!(read_number(text, other), NumberText::Plain(_) | NumberText::Formatted(..))
+}
+
+/// The hint for a cell that should be a number, in a table whose columns are being described.
+fn number_hint(column: &str, text: &str, role: ColumnRole) -> String {
+    let missing =
+        format!("fix the cell, or add {} to `missing` if it stands for a missing value", quote_in_hint(text));
+    match role {
         ColumnRole::Covariate => {
             let column = quote_in_hint(column);
             format!("{missing}, or add {column} to `categorical` if all cells are categories")
         }
         ColumnRole::Treatment | ColumnRole::Outcome => format!("{missing}, or encode categories as numbers"),
         _ => missing,
-    };
-    Problem::not_a_number(place, column, text, hint)
+    }
 }
 
-/// Scans `columns` of the table.
+/// The columns of a table, and the problems found while reading them.
+pub(crate) struct TableScan {
+    pub columns: Vec<ColumnScan>,
+    pub problems: Problems,
+    /// How numbers are written.
+    pub decimal: Decimal,
+}
+
+/// Scans `columns` of the table. If the decimal separator is not known and single commas can only separate thousands, the
+/// columns are scanned again with that knowledge.
 pub(crate) fn scan_columns(
     path: &Path,
-    delimiter: Option<char>,
+    options: &FileOptions,
     columns: &[(String, ColumnRole)],
-    missing_words: &MissingWords,
-) -> Result<Vec<ColumnScan>> {
+    reading: &Reading,
+    order: Option<DateOrder>,
+) -> Result<TableScan> {
+    let scan = scan_once(path, options, columns, reading, order)?;
+    let is_known = reading.decimal != Decimal::Unknown;
+    if is_known || !scan.columns.iter().any(ColumnScan::shows_thousands) {
+        return Ok(scan);
+    }
+    let mut reading = reading.clone();
+    reading.decimal = Decimal::Point;
+    let mut again = scan_once(path, options, columns, &reading, order)?;
+    // in columns that do not show it themselves, a single comma stays ambiguous
+    for (first, column) in scan.columns.into_iter().zip(&mut again.columns) {
+        if first.ambiguous.count > 0 && !first.shows_thousands() {
+            *column = first;
+        }
+    }
+    Ok(again)
+}
+
+fn scan_once(
+    path: &Path,
+    options: &FileOptions,
+    columns: &[(String, ColumnRole)],
+    reading: &Reading,
+    order: Option<DateOrder>,
+) -> Result<TableScan> {
     let wanted: Vec<String> = columns.iter().map(|(name, _)| name.clone()).collect();
-    let mut source = Source::open(path, delimiter, Some(&wanted))?;
+    let mut source = Source::open(path, options, Some(&wanted))?;
     let mut scans: Vec<ColumnScan> =
         columns.iter().map(|(name, role)| ColumnScan::new(name, *role)).collect();
     let mut has_rows = false;
+    let mut problems = Problems::default();
     while let Some(chunk) = source.next(CHUNK_ROWS)? {
         has_rows |= chunk.rows() > 0;
-        let added = scans.iter_mut().try_for_each(|scan| scan.add(&chunk, missing_words));
-        added.map_err(|problem| problem.at(path))?;
+        scans.iter_mut().for_each(|scan| scan.add(&chunk, reading, order, &mut problems));
     }
-    if !has_rows {
+    problems.append(source.problems);
+    if !has_rows && problems.is_empty() {
         let problem = Problem::new("the table has a header but no rows", "give one row per unit or sample");
         return Err(problem.at(path));
     }
-    Ok(scans)
+    Ok(TableScan { columns: scans, problems, decimal: reading.decimal })
 }

@@ -1,4 +1,4 @@
-//! Tables read in chunks of rows: CSV, Parquet and Arrow IPC (file and stream).
+//! Tables read in chunks of rows: CSV, spreadsheets, Parquet and Arrow IPC (file and stream).
 
 use std::fs::File;
 use std::io::{BufReader, Read, Seek};
@@ -13,11 +13,15 @@ use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchR
 use super::arrow_cells::decode_cells;
 use super::arrow_numbers::{integers, large_integers};
 use super::cells::Cells;
-use super::csv_reader::{CsvReader, open_csv};
+use super::csv_reader::{CsvReader, TextRow, open_csv};
+use super::file_options::FileOptions;
 use super::format::FileFormat;
 use super::guard::{Caught, catch_panics};
 use super::names::{list_names, nearest};
+use super::place::Place;
 use super::problem::{Problem, quote_in_hint};
+use super::problems::Problems;
+use super::sheet::{SheetReader, open_sheet};
 use crate::error::{Error, Result};
 
 const PARQUET_HINT: &str = "the file is damaged or is not a Parquet file: write it again";
@@ -37,10 +41,13 @@ pub(crate) struct Source {
     rows: usize,
     /// The rows of a decoded batch that were not returned yet.
     rest: Option<RecordBatch>,
+    /// The problems found so far.
+    pub problems: Problems,
 }
 
 enum Reader {
     Csv(CsvReader),
+    Sheet(SheetReader),
     Parquet(ParquetRecordBatchReader),
     ArrowFile(FileReader<BufReader<File>>),
     ArrowStream(StreamReader<BufReader<File>>),
@@ -54,45 +61,38 @@ pub(crate) struct Chunk {
     content: Content,
 }
 
-/// A place in a table, counted from 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// A line of a text file.
-    Line(u64),
-    /// A row of the table.
-    Row(u64),
-}
-
-impl std::fmt::Display for Place {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Line(line) => write!(f, "line {line}"),
-            Self::Row(row) => write!(f, "row {row}"),
-        }
-    }
-}
-
 enum Content {
-    Csv(Vec<csv::StringRecord>),
+    Text(Vec<TextRow>),
     Arrow(RecordBatch),
 }
 
 impl Source {
     /// Opens `path`. If `wanted` columns are given, others need not be decoded.
-    pub(super) fn open(path: &Path, delimiter: Option<char>, wanted: Option<&[String]>) -> Result<Self> {
+    pub(super) fn open(path: &Path, options: &FileOptions, wanted: Option<&[String]>) -> Result<Self> {
         if path.is_dir() {
             return Err(Error::io(path)(std::io::ErrorKind::IsADirectory.into()));
         }
         let (reader, columns) = match FileFormat::detect_table(path)? {
             FileFormat::Csv => {
-                let (csv, columns) = open_csv(path, delimiter)?;
+                let (csv, columns) = open_csv(path, options.delimiter)?;
                 (Reader::Csv(csv), columns)
+            }
+            FileFormat::Xlsx => {
+                let (sheet, columns) = open_sheet(path, options.sheet.as_deref())?;
+                (Reader::Sheet(sheet), columns)
             }
             FileFormat::Parquet => open_parquet(path, wanted)?,
             _ => open_arrow(path)?,
         };
         check_columns(&columns).map_err(|problem| problem.at(path))?;
-        Ok(Self { path: path.to_owned(), columns: Arc::new(columns), reader, rows: 0, rest: None })
+        Ok(Self {
+            path: path.to_owned(),
+            columns: Arc::new(columns),
+            reader,
+            rows: 0,
+            rest: None,
+            problems: Problems::default(),
+        })
     }
 
     /// The names of the columns.
@@ -103,7 +103,8 @@ impl Source {
     /// The next rows, at most `limit`; `None` at the end.
     pub(super) fn next(&mut self, limit: usize) -> Result<Option<Chunk>> {
         let content = match &mut self.reader {
-            Reader::Csv(csv) => csv.next(&self.path, limit)?.map(Content::Csv),
+            Reader::Csv(csv) => csv.next(&self.path, limit, &mut self.problems)?.map(Content::Text),
+            Reader::Sheet(sheet) => sheet.next(limit).map(Content::Text),
             _ => self.next_batch(limit)?.map(Content::Arrow),
         };
         let Some(content) = content else { return Ok(None) };
@@ -115,7 +116,7 @@ impl Source {
     fn next_batch(&mut self, limit: usize) -> Result<Option<RecordBatch>> {
         while self.rest.as_ref().is_none_or(|rest| rest.num_rows() == 0) {
             let (next, hint) = match &mut self.reader {
-                Reader::Csv(_) => return Ok(None),
+                Reader::Csv(_) | Reader::Sheet(_) => return Ok(None),
                 Reader::Parquet(reader) => (catch_panics(|| reader.next().transpose()), PARQUET_HINT),
                 Reader::ArrowFile(reader) => (catch_panics(|| reader.next().transpose()), ARROW_HINT),
                 Reader::ArrowStream(reader) => (catch_panics(|| reader.next().transpose()), ARROW_HINT),
@@ -146,7 +147,7 @@ impl Chunk {
     /// The number of rows.
     pub(super) fn rows(&self) -> usize {
         match &self.content {
-            Content::Csv(records) => records.len(),
+            Content::Text(rows) => rows.len(),
             Content::Arrow(batch) => batch.num_rows(),
         }
     }
@@ -154,8 +155,8 @@ impl Chunk {
     /// The cells of the column `name`.
     pub(super) fn cells(&self, name: &str) -> Cells<'_> {
         match &self.content {
-            Content::Csv(records) => match self.columns.iter().position(|column| column == name) {
-                Some(j) => Cells::Text(records.iter().map(|record| record.get(j)).collect()),
+            Content::Text(rows) => match self.columns.iter().position(|column| column == name) {
+                Some(j) => Cells::Text(rows.iter().map(|row| row.cells.get(j)).collect()),
                 None => no_column(),
             },
             Content::Arrow(batch) => match batch.column_by_name(name) {
@@ -165,29 +166,28 @@ impl Chunk {
         }
     }
 
-    /// The cells of a column that is stored as integers; `None` for other types and in CSV files.
+    /// The cells of a column that is stored as integers; `None` for other types and where cells are texts.
     pub(super) fn integers(&self, name: &str) -> Option<Vec<Option<i64>>> {
         match &self.content {
-            Content::Csv(_) => None,
+            Content::Text(_) => None,
             Content::Arrow(batch) => integers(batch.column_by_name(name)?),
         }
     }
 
-    /// The cells of a column of unsigned 64-bit integers; `None` for other types and in CSV files.
+    /// The cells of a column of unsigned 64-bit integers; `None` for other types and where cells are texts.
     pub(super) fn large_integers(&self, name: &str) -> Option<Vec<Option<u64>>> {
         match &self.content {
-            Content::Csv(_) => None,
+            Content::Text(_) => None,
             Content::Arrow(batch) => large_integers(batch.column_by_name(name)?),
         }
     }
 
     /// The place of row `i` in the file.
     pub(super) fn place(&self, i: usize) -> Place {
-        let line = match &self.content {
-            Content::Csv(records) => records[i].position().map(csv::Position::line),
-            Content::Arrow(_) => None,
-        };
-        line.map_or(Place::Row(self.first as u64 + i as u64 + 1), Place::Line)
+        match &self.content {
+            Content::Text(rows) => rows[i].place,
+            Content::Arrow(_) => Place::Row(self.first as u64 + i as u64 + 1),
+        }
     }
 }
 

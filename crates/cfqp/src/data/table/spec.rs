@@ -2,11 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::dates::DateOrder;
 use crate::error::{Error, Result};
 
 /// Describes the columns of a table. Columns are given by name, as ranges `x0..x19` or with wildcards `bp_*`.
 ///
-/// A wide table has one row per unit and needs `x`, `t` and `y`. A long table has one row per sample and needs `id`,
+/// A wide table has one row per unit and needs `t` and `y`, and usually `x`. A long table has one row per sample and needs `id`,
 /// `time`, `series`, `t` and `treated_at`: the samples up to the treatment are covariates, later ones are outcomes.
 ///
 /// # Examples
@@ -37,6 +38,8 @@ use crate::error::{Error, Result};
 pub struct TableSpec {
     /// The covariates; in a long table, those that do not change with time.
     pub x: Vec<String>,
+    /// Columns that the patterns of `x` leave out.
+    pub except: Vec<String>,
     /// The treatments.
     pub t: Vec<String>,
     /// The outcomes; in a long table, the series that are outcomes (all by default).
@@ -61,16 +64,24 @@ pub struct TableSpec {
     pub categorical: Vec<String>,
     /// Additional words that stand for a missing value.
     pub missing: Vec<String>,
+    /// What separates the fraction of a number: `,` or `.`. By default a point, and numbers such as 1,234 are not guessed.
+    pub decimal: Option<char>,
+    /// The order of day and month in dates such as 03/04/2024, if the dates of a column do not show it.
+    pub date_format: Option<DateOrder>,
+    /// Whether dates that are covariates give their month and weekday too.
+    pub date_parts: bool,
     /// The shape of a unit's x, if it does not follow from the list columns.
     pub x_shape: Vec<usize>,
     /// The shape of a unit's y, if it does not follow from the list columns.
     pub y_shape: Vec<usize>,
     /// The delimiter of a CSV file; by default a comma, or a tab for the extension .tsv.
     pub delimiter: Option<char>,
+    /// The sheet of a spreadsheet; by default the first.
+    pub sheet: Option<String>,
 }
 
 /// The fields that a description must have.
-pub(crate) const REQUIRED_FIELDS: &str = "a table with one row per unit needs `x`, `t` and `y`; \
+pub(crate) const REQUIRED_FIELDS: &str = "a table with one row per unit needs `t` and `y`, and usually `x`; \
      one with one row per sample needs `id`, `time`, `series`, `t` and `treated_at`";
 
 /// The time of treatment.
@@ -79,7 +90,7 @@ pub(crate) const REQUIRED_FIELDS: &str = "a table with one row per unit needs `x
 pub enum TreatedAt {
     /// The same time for all units.
     Number(f64),
-    /// The column with the time.
+    /// The column with the time; or a date, if there is no such column and the times are dates.
     Column(String),
 }
 
@@ -102,6 +113,14 @@ impl TableSpec {
                 return Err(Error::config(field, "not a positive number", "give a length of time above 0"));
             }
         }
+        if let Some(other) = self.decimal.filter(|decimal| !matches!(decimal, '.' | ',')) {
+            let problem = format!("`{other}` is not a decimal separator");
+            return Err(Error::config("decimal", problem, "give a point or a comma"));
+        }
+        if !self.except.is_empty() && self.x.is_empty() {
+            let problem = "there are no covariates to leave columns out of";
+            return Err(Error::config("except", problem, "give `x`, for example '*' for all other columns"));
+        }
         match (&self.time, self.series.is_empty()) {
             (None, true) => self.check_wide(),
             (None, false) => Err(missing("time", "the time of a sample")),
@@ -111,10 +130,8 @@ impl TableSpec {
     }
 
     fn check_wide(&self) -> Result<()> {
-        for (field, columns) in [("x", &self.x), ("y", &self.y)] {
-            if columns.is_empty() {
-                return Err(Error::config(field, "no column is given", REQUIRED_FIELDS));
-            }
+        if self.y.is_empty() {
+            return Err(Error::config("y", "no column is given", REQUIRED_FIELDS));
         }
         let timed = [
             ("treated_at", self.treated_at.is_some()),

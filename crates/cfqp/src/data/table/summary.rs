@@ -2,12 +2,16 @@
 
 use serde::Serialize;
 
+use super::extremes::Suspect;
 use super::layout::{Block, Layout, TableForm, TimeGrid};
 use super::read_summary::{DroppedUnits, ReadSummary};
 use super::role::ColumnRole;
-use super::scan::ColumnScan;
+use super::scan::{ColumnContent, ColumnScan};
 use super::warning::Warning;
 use crate::data::{Dataset, MIN_SUBJECTS, MIN_UNITS, Units};
+
+/// The share of missing cells above which a column has many.
+const MAX_MISSING_SHARE: f64 = 0.3;
 
 /// What was read from a table or an array file, and whether a model can be fitted to it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -66,6 +70,12 @@ pub struct ColumnSummary {
     pub constant: bool,
     /// The categories of a categorical column.
     pub categories: Option<Vec<String>>,
+    /// The number of cells of each category.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub category_counts: Option<Vec<usize>>,
+    /// How cells were read that are not plain numbers or categories.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// The distribution of one treatment over the units.
@@ -88,7 +98,13 @@ pub struct TreatmentSummary {
 }
 
 impl TableSummary {
-    pub(crate) fn new(scans: &[ColumnScan], layout: &Layout, data: &Dataset, read: &ReadSummary) -> Self {
+    pub(crate) fn new(
+        scans: &[ColumnScan],
+        categorical: &[String],
+        layout: &Layout,
+        data: &Dataset,
+        read: &ReadSummary,
+    ) -> Self {
         let mut summary = Self {
             rows: read.rows,
             dropped: read.dropped(),
@@ -101,6 +117,7 @@ impl TableSummary {
         summary.treatments.iter_mut().zip(&layout.t).for_each(|(t, name)| t.name.clone_from(name));
         summary.problems = summary.find_problems();
         summary.warnings = summary.find_warnings(scans, Warning::find(data, Some(layout)));
+        summary.warnings.extend(suspicious_columns(scans, categorical));
         summary
     }
 
@@ -172,11 +189,13 @@ impl TableSummary {
             warnings.push(Warning::UnitsDropped { dropped, all });
         }
         warnings.extend(about_data);
-        let is_sparse =
-            |column: &ColumnSummary| column.missing * 2 > self.rows && column.role != ColumnRole::Treatment;
-        let sparse = self.columns.iter().filter(|column| is_sparse(column));
-        let sparse: Vec<String> = sparse.map(|column| column.name.clone()).collect();
-        warnings.extend((!sparse.is_empty()).then_some(Warning::SparseColumns(sparse)));
+        let share = |column: &ColumnSummary| column.missing as f64 / self.rows.max(1) as f64;
+        let is_sparse = |column: &&ColumnSummary| share(column) > MAX_MISSING_SHARE;
+        let sparse =
+            self.columns.iter().filter(is_sparse).filter(|column| column.role != ColumnRole::Treatment);
+        let (columns, shares): (Vec<String>, Vec<f64>) =
+            sparse.map(|column| (column.name.clone(), share(column))).unzip();
+        warnings.extend((!columns.is_empty()).then_some(Warning::SparseColumns { columns, shares }));
         let ragged = scans.iter().filter(|scan| scan.ragged);
         warnings.extend(ragged.map(|scan| Warning::RaggedLists(scan.name.clone())));
         warnings.extend((self.outside > 0).then_some(Warning::SamplesOutside(self.outside)));
@@ -194,22 +213,34 @@ impl ColumnSummary {
         let is_covariate = scan.role == ColumnRole::Covariate;
         let feature = features.iter().find(|feature| is_covariate && feature.name == scan.name);
         let categories = feature.and_then(|feature| feature.categories.clone());
+        let is_time = matches!(scan.role, ColumnRole::Time | ColumnRole::TreatedAt);
+        let of_times = layout.samples().filter(|_| is_time).and_then(|samples| samples.dates);
+        let date = feature.and_then(|feature| feature.date).or(of_times);
         let kind = match (&scan.list_shape, &categories) {
             (Some(shape), _) => format!("list {shape:?}"),
             (None, Some(categories)) => format!("{} categories", categories.len()),
+            (None, None) if date.is_some() => "date".to_owned(),
             (None, None) => "number".to_owned(),
         };
         let has_numbers = categories.is_none() && scan.numbers > 0;
+        let note = match date {
+            Some(date) => Some(format!("read as days since {}", date.format(0.0))),
+            None => (has_numbers && scan.formatted > 0)
+                .then(|| format!("{} in {} of {} cells", scan.removed, scan.formatted, scan.numbers)),
+        };
+        let counts = categories.as_ref().map(|_| scan.levels().into_values().collect());
         Self {
             name: scan.name.clone(),
             role: scan.role,
             kind,
             missing: scan.missing,
-            min: has_numbers.then_some(scan.min),
+            min: has_numbers.then_some(scan.extremes.min),
             mean: scan.mean().filter(|_| has_numbers),
-            max: has_numbers.then_some(scan.max),
-            constant: if categories.is_some() { scan.categories.len() == 1 } else { scan.is_constant() },
+            max: has_numbers.then_some(scan.extremes.max),
+            constant: categories.as_ref().map_or_else(|| scan.is_constant(), |levels| levels.len() == 1),
             categories,
+            category_counts: counts,
+            note,
         }
     }
 }
@@ -229,6 +260,34 @@ impl TreatmentSummary {
             distinct: 1 + values.windows(2).filter(|pair| pair[0] != pair[1]).count(),
         }
     }
+}
+
+/// Warnings about columns with values that are probably not meant as they stand.
+fn suspicious_columns(scans: &[ColumnScan], categorical: &[String]) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    let is_declared = |scan: &ColumnScan| categorical.contains(&scan.name);
+    for scan in scans.iter().filter(|scan| scan.content(is_declared(scan)) == ColumnContent::Numbers) {
+        for Suspect { value, count } in scan.extremes.suspects() {
+            warnings.push(Warning::SuspiciousValue { column: scan.name.clone(), value, count });
+        }
+    }
+    let is_mixed = |scan: &&ColumnScan| {
+        scan.content(false) == ColumnContent::Categories && !scan.is_boolean() && scan.numbers > 0
+    };
+    for scan in scans.iter().filter(|scan| !is_declared(scan)).filter(is_mixed) {
+        let (column, numbers, texts) = (scan.name.clone(), scan.numbers, scan.texts.count);
+        warnings.push(Warning::NumbersAmongTexts { column, numbers, texts });
+    }
+    let is_count = |scan: &&ColumnScan| {
+        let is_covariate = scan.role == ColumnRole::Covariate && scan.list_shape.is_none();
+        is_covariate
+            && scan.missing == 0
+            && scan.content(is_declared(scan)) == ColumnContent::Numbers
+            && scan.extremes.counts_rows()
+    };
+    let ids: Vec<String> = scans.iter().filter(is_count).map(|scan| scan.name.clone()).collect();
+    warnings.extend((!ids.is_empty()).then_some(Warning::IdColumns(ids)));
+    warnings
 }
 
 /// The share of the elements that were not observed.

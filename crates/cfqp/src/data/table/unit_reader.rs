@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use super::cells::MissingWords;
+use super::cells::Reading;
 use super::contiguous::{ContiguousReader, ContiguousSettings, is_contiguous};
+use super::file_options::FileOptions;
 use super::layout::Layout;
+use super::numbers::Decimal;
 use super::read_summary::ReadSummary;
 use super::samples::{SampleColumns, Samples};
 use super::source::{Source, check_present};
@@ -18,7 +20,7 @@ use crate::error::Result;
 pub struct UnitReader {
     path: PathBuf,
     layout: Layout,
-    missing_words: MissingWords,
+    reading: Reading,
     allow_missing_x: bool,
     batch_size: usize,
     state: State,
@@ -66,20 +68,21 @@ impl UnitReader {
         batch_size: usize,
         max_in_memory: u64,
     ) -> Result<Self> {
-        let columns = read_column_names(path, layout.delimiter)?;
+        let options = layout.file_options(path);
+        let columns = read_column_names(path, &options)?;
         check_present(&layout.columns(), &columns).map_err(|problem| problem.at(path))?;
-        let source = Source::open(path, layout.delimiter, Some(&layout.columns()))?;
-        let missing_words = MissingWords::new(&layout.missing);
+        let source = Source::open(path, &options, Some(&layout.columns()))?;
+        let reading = Reading::new(&layout.missing, Decimal::new(layout.decimal));
         let mut summary = ReadSummary::default();
         let is_large = std::fs::metadata(path).is_ok_and(|file| file.len() > max_in_memory);
         let state = match (layout.samples(), &layout.id) {
             (None, _) => State::Wide(Box::new(source)),
-            (Some(_), Some(id)) if is_large && is_contiguous(path, layout, id)? => {
+            (Some(_), Some(id)) if is_large && is_contiguous(path, &options, id)? => {
                 State::Contiguous(Box::new(ContiguousReader::new(source)))
             }
             (Some(samples), _) => {
                 let columns = SampleColumns::new(layout, samples);
-                let all = Samples::collect(&columns, path, source, &missing_words, &mut summary)?;
+                let all = Samples::collect(&columns, path, source, &reading, &mut summary)?;
                 let batch = all.to_batch(layout, samples, allow_missing_x, &mut summary)?;
                 State::InMemory(batch.map(Box::new), 0)
             }
@@ -87,7 +90,7 @@ impl UnitReader {
         let mut reader = Self {
             path: path.to_owned(),
             layout: layout.clone(),
-            missing_words,
+            reading,
             allow_missing_x,
             batch_size: batch_size.max(1),
             state,
@@ -130,16 +133,16 @@ impl UnitReader {
     }
 
     fn advance(&mut self) -> Result<Option<UnitBatch>> {
-        let (path, layout, missing_words, allow_missing_x) =
-            (&*self.path, &self.layout, &self.missing_words, self.allow_missing_x);
+        let (path, layout, reading, allow_missing_x) =
+            (&*self.path, &self.layout, &self.reading, self.allow_missing_x);
         match &mut self.state {
             State::Wide(source) => {
-                let converter = WideConverter { path, layout, missing_words, allow_missing_x };
+                let converter = WideConverter { path, layout, reading, allow_missing_x };
                 converter.next(source, self.batch_size, &mut self.summary)
             }
             State::Contiguous(reader) => {
                 let Some(samples) = layout.samples() else { return Ok(None) };
-                let settings = ContiguousSettings { path, layout, samples, missing_words, allow_missing_x };
+                let settings = ContiguousSettings { path, layout, samples, reading, allow_missing_x };
                 reader.next(&settings, self.batch_size, &mut self.summary)
             }
             State::InMemory(None, _) => Ok(None),
@@ -164,10 +167,26 @@ impl Iterator for UnitReader {
     }
 }
 
+impl Layout {
+    /// How the cells of `path` are found: as in the training data, or by another delimiter if only that gives the columns.
+    pub(crate) fn file_options(&self, path: &Path) -> FileOptions {
+        let (usual, wanted) = (FileOptions::from(self), self.columns());
+        let has_columns = |options: &FileOptions| {
+            read_column_names(path, options)
+                .is_ok_and(|columns| wanted.iter().all(|name| columns.contains(name)))
+        };
+        if has_columns(&usual) {
+            return usual;
+        }
+        let others = [',', ';', '\t', '|'].map(|mark| FileOptions { delimiter: Some(mark), ..usual.clone() });
+        others.into_iter().find(has_columns).unwrap_or(usual)
+    }
+}
+
 /// Reads the names of the columns of the table `path`.
 ///
 /// # Errors
 /// If the file cannot be read or is not a table.
-pub fn read_column_names(path: &Path, delimiter: Option<char>) -> Result<Vec<String>> {
-    Ok(Source::open(path, delimiter, None)?.columns().to_vec())
+pub fn read_column_names(path: &Path, options: &FileOptions) -> Result<Vec<String>> {
+    Ok(Source::open(path, options, None)?.columns().to_vec())
 }

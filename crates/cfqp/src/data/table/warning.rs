@@ -39,8 +39,35 @@ pub enum Warning {
     ConstantColumns(Vec<String>),
     /// Covariates have the same value in nearly all units.
     NearlyConstantColumns(Vec<String>),
-    /// More than half of the cells of these columns are missing.
-    SparseColumns(Vec<String>),
+    /// Many cells of these columns are missing.
+    SparseColumns {
+        /// The columns.
+        columns: Vec<String>,
+        /// The share of missing cells of each.
+        shares: Vec<f64>,
+    },
+    /// A repeated value, far from all others, may stand for a missing one.
+    SuspiciousValue {
+        /// The column.
+        column: String,
+        /// The value.
+        value: f64,
+        /// The number of cells with it.
+        count: usize,
+    },
+    /// A column is read as categories although some of its cells are numbers.
+    NumbersAmongTexts {
+        /// The column.
+        column: String,
+        /// The number of cells that are numbers.
+        numbers: usize,
+        /// The number of cells that are texts.
+        texts: usize,
+    },
+    /// Covariates that rise from row to row in whole numbers: probably ids.
+    IdColumns(Vec<String>),
+    /// There are no covariates.
+    NoCovariates,
     /// The lists of a column differ in length.
     RaggedLists(String),
     /// Samples over time lie outside the grid.
@@ -91,6 +118,8 @@ impl Warning {
         let mut warnings = constant_columns(data, &x, &y);
         warnings.extend(y.iter().filter_map(|column| outcome_warning(data.y(), column)));
         warnings.extend(treatment_warnings(data, layout));
+        let has_covariates = layout.is_none_or(Layout::has_covariates);
+        warnings.extend((!has_covariates).then_some(Self::NoCovariates));
         warnings.extend(size_warning(data));
         warnings
     }
@@ -101,7 +130,11 @@ impl Warning {
             Self::UnitsDropped { .. } => "units_dropped",
             Self::ConstantColumns(_) => "constant_columns",
             Self::NearlyConstantColumns(_) => "nearly_constant_columns",
-            Self::SparseColumns(_) => "sparse_columns",
+            Self::SparseColumns { .. } => "sparse_columns",
+            Self::SuspiciousValue { .. } => "suspicious_value",
+            Self::NumbersAmongTexts { .. } => "numbers_among_texts",
+            Self::IdColumns(_) => "id_columns",
+            Self::NoCovariates => "no_covariates",
             Self::RaggedLists(_) => "ragged_lists",
             Self::SamplesOutside(_) => "samples_outside",
             Self::TwoValuedOutcome { .. } => "two_valued_outcome",
@@ -136,19 +169,47 @@ impl Warning {
         }
     }
 
+    /// The text of a warning about the values of a column.
+    fn fmt_column(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SuspiciousValue { column, value, count } => write!(
+                f,
+                "`{column}` is {value} in {count} cells, far from all other values: if that stands for a missing value, \
+                 add it to the missing values"
+            ),
+            Self::NumbersAmongTexts { column, numbers, texts } => write!(
+                f,
+                "`{column}` is read as categories: {texts} cells are texts and {numbers} are numbers"
+            ),
+            Self::IdColumns(columns) => write!(
+                f,
+                "covariates that only count the rows, as an id does: {}; leave them out",
+                list_names(columns)
+            ),
+            Self::NoCovariates => f.write_str(
+                "there are no covariates: an average effect is right only if the treatment was assigned at random",
+            ),
+            _ => Ok(()),
+        }
+    }
+
     /// The columns that the warning is about; none if it is about the units.
     pub fn columns(&self) -> &[String] {
         match self {
             Self::ConstantColumns(columns)
             | Self::NearlyConstantColumns(columns)
-            | Self::SparseColumns(columns) => columns,
+            | Self::IdColumns(columns)
+            | Self::SparseColumns { columns, .. } => columns,
             Self::RaggedLists(column)
+            | Self::SuspiciousValue { column, .. }
+            | Self::NumbersAmongTexts { column, .. }
             | Self::TwoValuedOutcome { outcome: column, .. }
             | Self::FewWholeNumbers { outcome: column, .. }
             | Self::ManyZeros { outcome: column, .. }
             | Self::FewTreatmentValues { treatment: column, .. } => std::slice::from_ref(column),
             Self::UnitsDropped { .. }
             | Self::SamplesOutside(_)
+            | Self::NoCovariates
             | Self::FewUnits(_)
             | Self::FewUnitsPerCovariate { .. } => &[],
         }
@@ -163,7 +224,15 @@ impl fmt::Display for Warning {
             Self::NearlyConstantColumns(columns) => {
                 write!(f, "columns with one value in 99% of units or more: {}", list_names(columns))
             }
-            Self::SparseColumns(columns) => write!(f, "more than half missing: {}", list_names(columns)),
+            Self::SparseColumns { columns, shares } => {
+                let share = |(name, share): (&String, &f64)| format!("{name} ({:.0}%)", 100.0 * share);
+                let names: Vec<String> = columns.iter().zip(shares).map(share).collect();
+                write!(f, "many cells are missing: {}", list_names(&names))
+            }
+            Self::SuspiciousValue { .. }
+            | Self::NumbersAmongTexts { .. }
+            | Self::IdColumns(_)
+            | Self::NoCovariates => self.fmt_column(f),
             Self::RaggedLists(column) => {
                 write!(f, "`{column}`: the lists differ in length; short ones are padded with missing values")
             }
@@ -230,6 +299,16 @@ fn feature_size(feature: &Feature, points: usize) -> (String, usize, Option<usiz
     (feature.name.clone(), feature.elements() * points, category)
 }
 
+/// The columns, of dates only the days without the months and weekdays.
+fn without_parts(mut columns: Vec<Column>, features: &[Feature], points: usize) -> Vec<Column> {
+    for column in &mut columns {
+        if features.iter().any(|feature| feature.name == column.name && feature.date.is_some()) {
+            column.elements.end = column.elements.start + points;
+        }
+    }
+    columns
+}
+
 /// The names of arrays: `x`, or `x0`, `x1`, ... by feature or channel.
 fn array_names(name: &str, shape: &[usize]) -> Vec<String> {
     if shape == [1] {
@@ -244,13 +323,15 @@ fn covariate_columns(data: &Dataset, layout: Option<&Layout>) -> Vec<Column> {
     match layout.map(|layout| &layout.form) {
         _ if shape.len() > 2 => Vec::new(),
         Some(TableForm::Wide { x: Block::Features(features), .. }) => {
-            cut(features.iter().map(|feature| feature_size(feature, 1)))
+            without_parts(cut(features.iter().map(|feature| feature_size(feature, 1))), features, 1)
         }
         Some(TableForm::Wide { x: Block::Lists { columns, .. }, .. }) => equal(columns, elements),
         Some(TableForm::Long(samples)) => {
             let points = samples.grid.x.points();
             let series = samples.series.iter().map(|name| (name.clone(), points, None));
-            cut(series.chain(samples.fixed.iter().map(|feature| feature_size(feature, points))))
+            let columns =
+                cut(series.chain(samples.fixed.iter().map(|feature| feature_size(feature, points))));
+            without_parts(columns, &samples.fixed, points)
         }
         None => equal(&array_names("x", shape), elements),
     }

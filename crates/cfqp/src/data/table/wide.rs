@@ -1,16 +1,16 @@
 //! Converts the rows of a wide table, one per unit, into units.
 
-use std::collections::HashMap;
 use std::path::Path;
 
-use super::cells::{Cells, MissingWords};
-use super::columns::{NumberColumn, scalar_cells};
+use super::cells::{Cells, Reading};
+use super::columns::{ScalarColumn, scalar_cells};
 use super::ids::Ids;
 use super::labels::Labels;
 use super::layout::{Block, Feature, Layout, TableForm};
+use super::levels::LevelIndex;
 use super::problem::Problem;
+use super::problems::Problems;
 use super::read_summary::{DropReason, ReadSummary};
-use super::role::ColumnRole;
 use super::source::{Chunk, Source};
 use super::unit_batch::{UnitBatch, units_with_gaps};
 use crate::data::Dataset;
@@ -20,7 +20,7 @@ use crate::error::Result;
 pub(crate) struct WideConverter<'a> {
     pub path: &'a Path,
     pub layout: &'a Layout,
-    pub missing_words: &'a MissingWords,
+    pub reading: &'a Reading,
     /// Whether units may have missing covariates.
     pub allow_missing_x: bool,
 }
@@ -45,25 +45,43 @@ impl WideConverter<'_> {
     ) -> Result<Option<UnitBatch>> {
         while let Some(chunk) = source.next(rows)? {
             summary.rows += chunk.rows();
-            if let Some(batch) = self.convert(&chunk, summary)? {
+            let batch = self.convert(&chunk, summary, &mut source.problems)?;
+            if !source.problems.is_empty() {
+                break;
+            }
+            if let Some(batch) = batch {
                 summary.units += batch.data.len();
                 return Ok(Some(batch));
             }
         }
-        Ok(None)
+        if source.problems.is_empty() {
+            return Ok(None);
+        }
+        // the rest is read for its problems alone
+        let mut ignored = ReadSummary::default();
+        while let Some(chunk) = source.next(rows)? {
+            self.convert(&chunk, &mut ignored, &mut source.problems)?;
+        }
+        Err(std::mem::take(&mut source.problems).error(self.path))
     }
 
-    fn convert(&self, chunk: &Chunk, summary: &mut ReadSummary) -> Result<Option<UnitBatch>> {
+    fn convert(
+        &self,
+        chunk: &Chunk,
+        summary: &mut ReadSummary,
+        problems: &mut Problems,
+    ) -> Result<Option<UnitBatch>> {
         let TableForm::Wide { x, y } = &self.layout.form else { return Ok(None) };
         let mut reasons = vec![None; chunk.rows()];
         let in_file = |problem: Problem| problem.at(self.path);
         let ids = self.ids(chunk, &mut reasons).map_err(in_file)?;
         let subjects = self.subjects(chunk, &mut reasons).map_err(in_file)?;
-        let t: Vec<Feature> =
-            self.layout.t.iter().map(|name| Feature { name: name.clone(), categories: None }).collect();
-        let t = self.features(chunk, &t, ColumnRole::Treatment, &mut reasons).map_err(in_file)?;
-        let x = self.block(chunk, x, ColumnRole::Covariate, &mut reasons).map_err(in_file)?;
-        let y = self.block(chunk, y, ColumnRole::Outcome, &mut reasons).map_err(in_file)?;
+        let t: Vec<Feature> = self.layout.t.iter().map(Feature::number).collect();
+        let mut columns = ChunkColumns { chunk, reading: self.reading, reasons, problems };
+        let t = columns.features(&t);
+        let x = columns.block(x);
+        let y = columns.block(y);
+        let mut reasons = columns.reasons;
         for (i, reason) in reasons.iter_mut().enumerate().filter(|(_, reason)| reason.is_none()) {
             *reason = self.find_missing(t.row(i), x.row(i), y.row(i));
         }
@@ -114,108 +132,118 @@ impl WideConverter<'_> {
         let missing = |i: usize| reasons[i] = Some(DropReason::MissingSubject { column: name.clone() });
         Ok(Some(Labels::new(chunk, name)?.ids(chunk.rows(), missing)))
     }
+}
 
-    fn block(
-        &self,
-        chunk: &Chunk,
-        block: &Block,
-        role: ColumnRole,
-        reasons: &mut DropReasons,
-    ) -> Result<RowValues, Problem> {
+/// The columns of some rows.
+struct ChunkColumns<'a> {
+    chunk: &'a Chunk,
+    reading: &'a Reading,
+    reasons: DropReasons,
+    problems: &'a mut Problems,
+}
+
+impl ChunkColumns<'_> {
+    fn block(&mut self, block: &Block) -> RowValues {
         match block {
-            Block::Features(features) => self.features(chunk, features, role, reasons),
-            Block::Lists { columns, column_shape, .. } => lists(chunk, columns, column_shape, reasons),
+            Block::Features(features) => self.features(features),
+            Block::Lists { columns, column_shape, .. } => self.lists(columns, column_shape),
         }
     }
 
-    fn features(
-        &self,
-        chunk: &Chunk,
-        features: &[Feature],
-        role: ColumnRole,
-        reasons: &mut DropReasons,
-    ) -> Result<RowValues, Problem> {
+    fn features(&mut self, features: &[Feature]) -> RowValues {
+        let chunk = self.chunk;
+        if features.is_empty() {
+            return RowValues { width: 1, values: vec![0.0; chunk.rows()] };
+        }
         let mut out = RowValues::new(features.iter().map(Feature::elements).sum(), chunk.rows());
         let mut start = 0;
         for feature in features {
-            let cells = scalar_cells(chunk, &feature.name)?;
-            match &feature.categories {
-                None => {
-                    let missing_words = self.missing_words;
-                    let column = NumberColumn { cells: &cells, name: &feature.name, role, missing_words };
-                    for i in 0..chunk.rows() {
-                        out.row_mut(i)[start] = column.number(i, || chunk.place(i))?;
-                    }
-                }
-                Some(categories) => {
-                    self.encode_categories(&cells, &feature.name, categories, start, &mut out, reasons);
-                }
+            match scalar_cells(chunk, &feature.name) {
+                Ok(cells) => self.feature(feature, cells, start, &mut out),
+                Err(problem) => self.problems.add(problem),
             }
             start += feature.elements();
         }
-        Ok(out)
+        out
+    }
+
+    /// Writes the elements of a column, from element `start` on.
+    fn feature(&mut self, feature: &Feature, cells: Cells<'_>, start: usize, out: &mut RowValues) {
+        let chunk = self.chunk;
+        let column = ScalarColumn { cells, name: &feature.name, reading: self.reading };
+        match (&feature.categories, &feature.date) {
+            (Some(categories), _) => self.encode_categories(&column, categories, start, out),
+            (None, Some(encoding)) => {
+                for i in 0..chunk.rows() {
+                    if let Some(date) = column.date(i, encoding, || chunk.place(i), self.problems) {
+                        encoding.write(date, &mut out.row_mut(i)[start..start + encoding.elements()]);
+                    }
+                }
+            }
+            (None, None) => {
+                for i in 0..chunk.rows() {
+                    out.row_mut(i)[start] = column.number(i, || chunk.place(i), self.problems);
+                }
+            }
+        }
     }
 
     /// Encodes each cell as one 0/1 element per category, from element `start` on.
     fn encode_categories(
-        &self,
-        cells: &Cells<'_>,
-        column: &str,
+        &mut self,
+        column: &ScalarColumn<'_>,
         categories: &[String],
         start: usize,
         out: &mut RowValues,
-        reasons: &mut DropReasons,
     ) {
-        let index: HashMap<&str, usize> =
-            categories.iter().enumerate().map(|(k, name)| (name.as_str(), k)).collect();
-        for (i, reason) in reasons.iter_mut().enumerate() {
-            let Some(category) = cells.label(i, self.missing_words) else { continue };
-            match index.get(category.as_str()) {
-                Some(&k) => {
+        let index = LevelIndex::new(categories);
+        for (i, reason) in self.reasons.iter_mut().enumerate() {
+            let Some(category) = column.cells.label(i, self.reading) else { continue };
+            match index.find(&category) {
+                Some(k) => {
                     let elements = &mut out.row_mut(i)[start..start + categories.len()];
                     elements.fill(0.0);
                     elements[k] = 1.0;
                 }
-                None => *reason = Some(DropReason::UnknownCategory { column: column.to_owned(), category }),
-            }
-        }
-    }
-}
-
-/// The lists of `columns`, each padded to `shape`, one after the other.
-fn lists(
-    chunk: &Chunk,
-    columns: &[String],
-    shape: &[usize],
-    reasons: &mut DropReasons,
-) -> Result<RowValues, Problem> {
-    let size: usize = shape.iter().product();
-    let mut out = RowValues::new(size * columns.len(), chunk.rows());
-    for (c, name) in columns.iter().enumerate() {
-        let Cells::Lists(lists) = chunk.cells(name) else {
-            let hint = "give lists of numbers, as in the training data, in a Parquet or Arrow file";
-            return Err(Problem::new(format!("column `{name}` does not hold lists"), hint));
-        };
-        for (i, reason) in reasons.iter_mut().enumerate() {
-            let Some((list_shape, values)) = lists.row(i) else { continue };
-            if values.iter().any(|value| value.is_infinite()) {
-                let place = chunk.place(i);
-                let problem = format!("{place}, column `{name}`: the list contains an infinite number");
-                return Err(Problem::new(problem, "give finite numbers"));
-            }
-            match lists.padded(i, shape) {
-                Some(padded) => {
-                    let elements = &mut out.row_mut(i)[c * size..(c + 1) * size];
-                    elements.iter_mut().zip(padded).for_each(|(element, value)| *element = value as f32);
-                }
                 None => {
-                    let (column, shape, limit) = (name.clone(), list_shape.to_vec(), shape.to_vec());
-                    *reason = Some(DropReason::ListTooLarge { column, shape, limit });
+                    *reason = Some(DropReason::UnknownCategory { column: column.name.to_owned(), category });
                 }
             }
         }
     }
-    Ok(out)
+
+    /// The lists of `columns`, each padded to `shape`, one after the other.
+    fn lists(&mut self, columns: &[String], shape: &[usize]) -> RowValues {
+        let size: usize = shape.iter().product();
+        let mut out = RowValues::new(size * columns.len(), self.chunk.rows());
+        for (c, name) in columns.iter().enumerate() {
+            let Cells::Lists(lists) = self.chunk.cells(name) else {
+                let hint = "give lists of numbers, as in the training data, in a Parquet or Arrow file";
+                self.problems.add(Problem::new(format!("column `{name}` does not hold lists"), hint));
+                continue;
+            };
+            for (i, reason) in self.reasons.iter_mut().enumerate() {
+                let Some((list_shape, values)) = lists.row(i) else { continue };
+                if values.iter().any(|value| value.is_infinite()) {
+                    let place = self.chunk.place(i);
+                    let problem = format!("{place}, column `{name}`: the list contains an infinite number");
+                    self.problems.add(Problem::new(problem, "give finite numbers"));
+                    continue;
+                }
+                match lists.padded(i, shape) {
+                    Some(padded) => {
+                        let elements = &mut out.row_mut(i)[c * size..(c + 1) * size];
+                        elements.iter_mut().zip(padded).for_each(|(element, value)| *element = value as f32);
+                    }
+                    None => {
+                        let (column, shape, limit) = (name.clone(), list_shape.to_vec(), shape.to_vec());
+                        *reason = Some(DropReason::ListTooLarge { column, shape, limit });
+                    }
+                }
+            }
+        }
+        out
+    }
 }
 
 impl RowValues {

@@ -39,9 +39,9 @@ pub fn write_table(path: &Path, batches: impl Iterator<Item = Result<OutputBatch
         FileFormat::JsonLines => write_json(path, out, batches),
         FileFormat::Parquet => write_parquet(path, out, batches),
         FileFormat::Arrow => write_arrow(path, out, batches),
-        FileFormat::Npz => {
+        FileFormat::Npz | FileFormat::Xlsx => {
             let hint = "use the extension .parquet, .csv, .arrow or .jsonl";
-            Err(Error::file(path, "a table cannot be written as .npz", hint))
+            Err(Error::file(path, "a table cannot be written in this format", hint))
         }
     })?;
     Ok(rows)

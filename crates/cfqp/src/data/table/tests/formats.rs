@@ -56,8 +56,10 @@ fn arrow_streams_and_columns_of_data_frames_are_read() {
     assert_eq!(table.data.y().values(), [-4.0, 5.0]);
     assert_eq!(table.data.x().values(), [1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0]);
     assert_eq!(table.data.x().mask_row(1), Some(&[false, false, true, true][..]));
-    let error = Table::read(&path, &wide_spec("day", "t", "y")).unwrap_err();
-    assert!(error.to_string().contains("column `day` holds dates"));
+    let table = Table::read(&path, &wide_spec("day", "t", "y")).unwrap();
+    assert_eq!(table.data.x().values(), [0.0, 1.0]);
+    let error = Table::read(&path, &wide_spec("kind", "day", "y")).unwrap_err();
+    assert!(error.to_string().contains("column `day`: 3 cells are dates"), "{error}");
 }
 
 #[test]

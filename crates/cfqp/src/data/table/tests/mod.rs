@@ -3,6 +3,8 @@
 mod formats;
 mod groups;
 mod long;
+mod practice;
+mod spreadsheets;
 mod wide;
 
 use std::path::PathBuf;

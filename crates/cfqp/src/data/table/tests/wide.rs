@@ -88,13 +88,13 @@ fn mistakes_in_a_csv_file_are_errors_with_their_place() {
         "line 3, column `a`: `oops` is not a number",
         "'a' to `categorical`",
     );
-    assert_error("a,t,y\n1,\"0,5\",3\n", &xty, "`0,5` is not a number", "decimal point");
+    assert_error("a,t,y\n1,\"0,5\",3\n", &xty, "`0,5` has a decimal comma", "set `decimal` to ','");
     assert_error("a,t,y\n1,2,inf\n", &xty, "line 2, column `y`: `inf`", "fix");
     assert_error(
-        "a,t,y\n2024-03-01,2,3\n",
+        "a,t,y\n1,2024-03-01,3\n",
         &xty,
-        "line 2, column `a`: `2024-03-01` is a date",
-        "since a fixed time",
+        "line 2, column `t`: `2024-03-01` is a date",
+        "dates can be covariates",
     );
     assert_error("a,t,y\n,2,3\n,1,2\n", &xty, "column `a` has no values", "leave it out");
     assert_error("a,t,y\n1,,3\n2,,3\n", &xty, "column `t` has no values", "fill it in");
@@ -110,7 +110,7 @@ fn mistakes_in_a_csv_file_are_errors_with_their_place() {
         "x: column `t` already has another role",
         "one role",
     );
-    assert_error("a,t,y\n1,2,3\n", &wide_spec("", "t", "y"), "x: no column is given", "`time`");
+    assert_error("a,t,y\n1,2,3\n", &wide_spec("a", "t", ""), "y: no column is given", "`time`");
     assert_error("a,t,y\n1,2,3\n", &wide_spec("a", "", "y"), "t: no column is given", "treatment");
     assert_error(
         "a,t,y\n1,2,3\n1,3,4\n",

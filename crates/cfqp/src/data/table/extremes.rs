@@ -1,0 +1,151 @@
+//! The smallest and the largest number of a column, how often they occur, and their neighbours: values that stand for a
+//! missing one, such as -999, are among them.
+
+/// Distinct values are counted up to this number.
+const MAX_DISTINCT: usize = 16;
+/// An extreme value must be repeated this often to be suspicious.
+const MIN_REPEATS: usize = 3;
+
+/// The extremes of a column.
+#[derive(Clone, Debug)]
+pub(crate) struct Extremes {
+    pub min: f64,
+    pub max: f64,
+    lowest: End,
+    highest: End,
+    /// At most [`MAX_DISTINCT`].
+    distinct: Vec<f64>,
+    /// Whether every value is a whole number, and whether each is above the one before.
+    is_whole: bool,
+    is_rising: bool,
+    last: f64,
+}
+
+/// One end of the values.
+#[derive(Clone, Copy, Debug)]
+struct End {
+    count: usize,
+    /// The value next to the extreme one.
+    next: f64,
+}
+
+/// A value that may stand for a missing one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Suspect {
+    pub value: f64,
+    pub count: usize,
+}
+
+impl Default for Extremes {
+    fn default() -> Self {
+        Self {
+            min: f64::INFINITY,
+            max: f64::NEG_INFINITY,
+            lowest: End { count: 0, next: f64::INFINITY },
+            highest: End { count: 0, next: f64::NEG_INFINITY },
+            distinct: Vec::new(),
+            is_whole: true,
+            is_rising: true,
+            last: f64::NEG_INFINITY,
+        }
+    }
+}
+
+impl Extremes {
+    pub(crate) fn add(&mut self, value: f64) {
+        if value < self.min {
+            self.lowest = End { count: 1, next: self.min };
+            self.min = value;
+        } else if value == self.min {
+            self.lowest.count += 1;
+        } else {
+            self.lowest.next = self.lowest.next.min(value);
+        }
+        if value > self.max {
+            self.highest = End { count: 1, next: self.max };
+            self.max = value;
+        } else if value == self.max {
+            self.highest.count += 1;
+        } else {
+            self.highest.next = self.highest.next.max(value);
+        }
+        if self.distinct.len() < MAX_DISTINCT && !self.distinct.contains(&value) {
+            self.distinct.push(value);
+        }
+        self.is_whole &= value.fract() == 0.0;
+        self.is_rising &= value > self.last;
+        self.last = value;
+    }
+
+    /// Whether the numbers only count the rows.
+    pub(crate) fn counts_rows(&self) -> bool {
+        self.is_whole && self.is_rising && self.distinct.len() == MAX_DISTINCT
+    }
+
+    /// Extreme values, far from all others, that are repeated.
+    pub(crate) fn suspects(&self) -> Vec<Suspect> {
+        let ends = [(self.min, self.lowest, self.max), (self.max, self.highest, self.min)];
+        let suspect = |(value, end, other): (f64, End, f64)| {
+            let (gap, spread) = ((value - end.next).abs(), (end.next - other).abs());
+            let is_far = match (is_nines(value), self.distinct.len()) {
+                (true, distinct) => distinct > 2 && gap > spread,
+                (false, distinct) => distinct == MAX_DISTINCT && gap > 3.0 * spread,
+            };
+            (end.count >= MIN_REPEATS && is_far && spread.is_finite() && gap.is_finite())
+                .then_some(Suspect { value, count: end.count })
+        };
+        ends.into_iter().filter_map(suspect).collect()
+    }
+}
+
+/// Whether a number is written with nines only, two or more, or with eights only, three or more.
+fn is_nines(value: f64) -> bool {
+    let size = value.abs();
+    if size.fract() != 0.0 || size > 1e9 {
+        return false;
+    }
+    let digits = (size as u64).to_string();
+    let all = |digit: char, least: usize| digits.len() >= least && digits.chars().all(|c| c == digit);
+    all('9', 2) || all('8', 3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn suspects(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
+        let mut extremes = Extremes::default();
+        values.into_iter().for_each(|value| extremes.add(value));
+        extremes.suspects().iter().map(|suspect| suspect.value).collect()
+    }
+
+    #[test]
+    fn repeated_values_far_from_the_others_are_suspicious() {
+        let ages = || (0..50).map(|i| 20.0 + f64::from(i));
+        let with = |value: f64, count: usize| ages().chain(std::iter::repeat_n(value, count));
+        assert_eq!(suspects(with(-999.0, 4)), [-999.0]);
+        assert_eq!(suspects(with(9999.0, 3)), [9999.0]);
+        assert_eq!(suspects(with(-99.0, 5)), [-99.0]);
+        assert_eq!(suspects(with(-1e6, 5)), [-1e6]);
+        assert_eq!(suspects(with(-999.0, 5).chain([999.0; 3])), [-999.0]);
+        for (value, count) in [(-999.0, 2), (99.0, 9), (0.0, 20), (80.0, 9)] {
+            assert_eq!(suspects(with(value, count)), [0.0; 0], "{value}");
+        }
+        // doses and two values are not
+        assert_eq!(suspects((0..90).map(|i| [0.0, 1.0, 100.0][i % 3])), [0.0; 0]);
+        assert_eq!(suspects((0..90).map(|i| [0.0, 99.0][i % 2])), [0.0; 0]);
+        assert_eq!(suspects([]), [0.0; 0]);
+    }
+
+    #[test]
+    fn row_numbers_are_recognised() {
+        let counts = |values: Vec<f64>| {
+            let mut extremes = Extremes::default();
+            values.into_iter().for_each(|value| extremes.add(value));
+            extremes.counts_rows()
+        };
+        assert!(counts((0..30).map(f64::from).collect()));
+        assert!(!counts((0..30).map(|i| f64::from(i % 20)).collect()));
+        assert!(!counts((0..30).map(|i| f64::from(i) / 2.0).collect()));
+    }
+}
