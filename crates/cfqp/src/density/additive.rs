@@ -313,15 +313,14 @@ impl Additive {
             let none = f64::NEG_INFINITY;
             return Curve { coefficients, smoothness, evidence: none, total_evidence: none };
         }
-        let evidence = (0..q).map(|j| {
+        let volume = |j: usize| 0.5 * (variance * precision(j)).ln() - gram[j * q + j].ln();
+        let own = (0..q).map(|j| {
             let squares: f64 = coefficients[j * d..][..d].iter().map(|c| c * c).sum();
-            let volume = 0.5 * (variance * precision(j)).ln() - gram[j * q + j].ln();
-            volume * d as f64 - 0.5 * precision(j) * squares
+            volume(j) * d as f64 - 0.5 * precision(j) * squares
         });
-        let evidence: f64 = evidence.sum();
-        // what the smoothness changes: the volume, and the explained part of the squares
-        let volume = (0..q).map(|j| 0.5 * (variance * precision(j)).ln() - gram[j * q + j].ln()).sum::<f64>();
-        let total_evidence = volume * d as f64 + 0.5 * dot(&coefficients, &normal.moments) / variance;
+        let evidence = own.sum();
+        let explained = 0.5 * dot(&coefficients, &normal.moments) / variance;
+        let total_evidence = (0..q).map(volume).sum::<f64>() * d as f64 + explained;
         Curve { coefficients, smoothness, evidence, total_evidence }
     }
 
