@@ -207,16 +207,11 @@ impl Problem<'_> {
     /// Scores one class, two classes and so on, or a given number; then chooses the form.
     pub(crate) fn select(&self, given: Option<usize>, max_classes: usize) -> Result<Selected> {
         let subjects = self.sample(MAX_SELECTION_SUBJECTS, "selection");
-        let interactions = self.interactions && self.interactions_help(&subjects)?;
         let mut tried: Vec<(Score, Vec<Solution>)> = Vec::new();
         let (mut best, mut since) = (f64::NEG_INFINITY, 0);
         for classes in given.map_or(1..=max_classes, |given| given..=given) {
-            self.monitor.stage(Stage::Classes { classes, base: "density" }, FOLDS * (STARTS + 1));
-            let starts = self.starts(&subjects, classes, interactions);
-            let simple = self.score(Self::simple(classes, interactions), &subjects, &starts)?;
-            let flexible = self.score(self.flexible(classes, interactions), &subjects, &starts[..1])?;
-            let better = mean(&flexible.likelihoods) > mean(&simple.likelihoods);
-            let score = if better { flexible } else { simple };
+            self.monitor.stage(Stage::Classes { classes, base: "density" }, FOLDS * (STARTS + 2));
+            let (score, starts) = self.score_classes(classes, &subjects)?;
             let value = mean(&score.likelihoods);
             tried.push((score, starts));
             since = if value > best { 0 } else { since + 1 };
@@ -235,18 +230,25 @@ impl Problem<'_> {
         Ok(Selected { choice, tried, others })
     }
 
-    /// Whether products of covariates and treatments improve the held-out likelihood of one class.
-    fn interactions_help(&self, subjects: &[usize]) -> Result<bool> {
-        self.monitor.stage(Stage::Form, 2 * FOLDS);
-        let starts = self.starts(subjects, 1, false);
-        let without = self.score(Self::simple(1, false), subjects, &starts)?;
-        let with = self.score(Self::simple(1, true), subjects, &starts)?;
-        Ok(mean(&with.likelihoods) > mean(&without.likelihoods))
+    /// The better of the simple and the flexible form with this number of classes, each with or without interactions, and its
+    /// starts.
+    fn score_classes(&self, classes: usize, subjects: &[usize]) -> Result<(Score, Vec<Solution>)> {
+        let starts = self.starts(subjects, classes, false);
+        let mut best = self.score(Self::simple(classes, false), subjects, &starts)?;
+        if self.interactions {
+            self.prefer(&mut best, subjects, &starts, [Change::Interactions(true)])?;
+        }
+        let flexible = self.flexible(classes, best.choice.interactions);
+        let flexible = self.score(flexible, subjects, &starts[..1])?;
+        if mean(&flexible.likelihoods) > mean(&best.likelihoods) {
+            best = flexible;
+        }
+        Ok((best, starts))
     }
 
-    /// The interactions, the class weights, the scale and the law with the best held-out likelihood, chosen one after the other.
+    /// The class weights, the scale and the law with the best held-out likelihood, chosen one after the other.
     fn choose_form(&self, found: &Score, subjects: &[usize], starts: &[Solution]) -> Result<Choice> {
-        self.monitor.stage(Stage::Form, 7 * FOLDS);
+        self.monitor.stage(Stage::Form, 6 * FOLDS);
         let mut best = found.clone();
         let weights = match self.rows.has_repeats() {
             _ if best.choice.classes == 1 => vec![],
@@ -255,10 +257,6 @@ impl Problem<'_> {
                 vec![ClassWeights::CovariatesAndTreatment, ClassWeights::Covariates, ClassWeights::Constant]
             }
         };
-        if self.interactions && best.choice.classes > 1 {
-            let other = !best.choice.interactions;
-            self.prefer(&mut best, subjects, starts, [Change::Interactions(other)])?;
-        }
         self.prefer(&mut best, subjects, starts, weights.iter().map(|&weights| Change::Weights(weights)))?;
         self.prefer(&mut best, subjects, starts, [true, false].map(Change::VaryingScale))?;
         let laws = [NoiseLaw::Skewed, NoiseLaw::StudentT, NoiseLaw::Gaussian];

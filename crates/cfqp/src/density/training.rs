@@ -15,7 +15,7 @@ use crate::{Error, Result, Rng};
 /// Held-out likelihoods are computed this often during a training.
 const EVALUATIONS: usize = 40;
 /// Training ends if this many evaluations in a row bring no gain.
-const PATIENCE: usize = 8;
+const PATIENCE: usize = 6;
 /// Held-out subjects that decide when to stop.
 const MAX_STOPPING_SUBJECTS: usize = 3000;
 /// The share of steps during which classes are those of the start.
