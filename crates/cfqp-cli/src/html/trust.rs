@@ -101,7 +101,8 @@ impl Page<'_> {
     fn starts(&self) -> Markup {
         let starts = best_per_start(&self.report.model.fit.starts);
         if starts.is_empty() {
-            return html! { p { "There is one class or one start, so there is nothing to compare." } };
+            let is_one = self.report.classes.len() == 1;
+            return html! { @if is_one { p { "There is one class, so there is nothing to compare." } } };
         }
         let names: Vec<String> = starts.iter().map(|start| start.start.name().to_owned()).collect();
         let mut chart = Chart::with_rows((0.0, 1.0), &names, "agreement with the best start");

@@ -87,6 +87,7 @@ mod prior {
     pub(super) const INTERACTION: f32 = 20.0;
     pub(super) const DEVIATION: f32 = 10.0;
     pub(super) const SCALE: f32 = 3.0;
+    /// Of the slopes of class weights, relative to their number.
     pub(super) const WEIGHT: f32 = 1.0;
 }
 
@@ -212,7 +213,7 @@ impl Form {
         let of_outcome = covariates.chain(interactions).cycle();
         precisions[parts.additive].iter_mut().zip(of_outcome).for_each(|(own, precision)| *own = precision);
         precisions[parts.scale_slopes].fill(prior::SCALE);
-        precisions[parts.weight_slopes].fill(prior::WEIGHT);
+        precisions[parts.weight_slopes].fill(prior::WEIGHT * self.weight_features() as f32);
         precisions
     }
 

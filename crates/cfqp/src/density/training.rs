@@ -122,7 +122,7 @@ pub(crate) fn train(
         let rate = schedule.learning_rate * (0.5 * (1.0 + (std::f32::consts::PI * progress).cos())).max(0.02);
         learner.step(chunk, step <= warm_up, rate);
         learner.average(step, per_epoch);
-        if step % every == 0 && step > warm_up {
+        if step % every == 0 && step > warm_up / 2 {
             if monitor.stopped() {
                 return Err(Error::Interrupted);
             }

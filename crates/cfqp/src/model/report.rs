@@ -46,7 +46,7 @@ impl FitReport {
     /// A sentence on classes that respond alike; none if there are no such classes.
     pub(crate) fn alike_sentence(&self) -> Option<String> {
         let names = |group: &Vec<usize>| {
-            let numbers: Vec<String> = group.iter().map(|class| (class + 1).to_string()).collect();
+            let numbers: Vec<String> = group.iter().map(ToString::to_string).collect();
             numbers.join(" and ")
         };
         let groups: Vec<String> = self.alike_classes.iter().map(names).collect();
