@@ -33,8 +33,8 @@ impl Ensemble {
         groups
     }
 
-    /// m_k(x, t') - m_k(x, t) of every class, in standard deviations of its noise, for random units and treatments; the mean
-    /// over the members with the chosen number of classes.
+    /// m_k(x, t') - m_k(x, t) of every class, in standard deviations of the noise of all classes, for random units and
+    /// treatments; the mean over the members with the chosen number of classes.
     fn responses(&self, rows: &Rows, d_t: usize, seed: u64) -> Vec<Vec<f64>> {
         let (classes, d) = (self.classes(), rows.d);
         let mut rng = stream(seed, &["density", "alike"]);
@@ -48,8 +48,10 @@ impl Ensemble {
             for member in &mut members {
                 let (from, to) = (Location::new(member, x, t), Location::new(member, x, t_new));
                 for (j, response) in question.iter_mut().enumerate() {
-                    for (k, sum) in response.iter_mut().enumerate() {
-                        *sum += share * from.response(&to, k * d + j);
+                    let heads = (0..classes).map(|k| k * d + j);
+                    let deviation = from.pooled_scale(heads.clone());
+                    for (sum, head) in response.iter_mut().zip(heads) {
+                        *sum += share * from.response(&to, head) / deviation;
                     }
                 }
             }

@@ -357,9 +357,15 @@ impl Location {
         (-(self.log_scales[i] - other.log_scales[i]).abs()).exp()
     }
 
-    /// The change of the mean of element `i` from here to there, in scales of the noise here.
+    /// The change of the mean of element `i` from here to there.
     pub(super) fn response(&self, other: &Self, i: usize) -> f64 {
-        f64::from(other.means[i] - self.means[i]) * (-self.log_scales[i]).exp()
+        f64::from(other.means[i] - self.means[i])
+    }
+
+    /// The root mean square of the scales of some elements.
+    pub(super) fn pooled_scale(&self, elements: impl Iterator<Item = usize>) -> f64 {
+        let squares: Vec<f64> = elements.map(|i| (2.0 * self.log_scales[i]).exp()).collect();
+        crate::math::mean(&squares).sqrt()
     }
 
     /// m + s z
