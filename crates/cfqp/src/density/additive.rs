@@ -1,4 +1,5 @@
-//! Starts: additive mixtures y = g(x) + x D (t, t^2) + h_k(t) + noise, fitted by penalised EM in closed form from many random starts.
+//! Starts: additive mixtures y = g(x) + x D r(t) + h_k(t) + noise, fitted by penalised EM in closed form from many random
+//! starts.
 //!
 //! They are cheap, smooth, and find classes that a network cannot find by itself. Solutions are compared by their
 //! approximate evidence: log-likelihood, minus the penalty, minus the log volume of each class's curve.
@@ -6,7 +7,9 @@
 use rand::RngExt as _;
 use rand_distr::StandardNormal;
 
-use super::network::{T_HALF_RANGE, X_HALF_RANGE, interaction_factors, powers};
+use super::network::{
+    INTERACTION_PRECISION, T_HALF_RANGE, X_HALF_RANGE, interaction_factors, interaction_features,
+};
 use super::rows::Rows;
 use crate::Rng;
 use crate::math::{cholesky, cholesky_solve, dot, log_sum_exp_of};
@@ -20,8 +23,6 @@ const SLOPE: f64 = 0.5;
 /// ... and of one in a treatment of few values: which group of outcomes under one value belongs to which under another cannot
 /// be seen, so the classes are taken to respond as little as possible.
 const FEW_VALUES_SLOPE: f64 = 50.0;
-/// The prior precision of products of covariates and treatments.
-const INTERACTION: f64 = 20.0;
 /// Degrees of freedom of the noise, for robustness.
 const FREEDOM: f64 = 6.0;
 /// EM rounds of a start ...
@@ -160,15 +161,12 @@ pub(crate) struct Basis<'a> {
 }
 
 impl Basis<'_> {
-    fn interaction_features(&self) -> usize {
-        let of_covariate: usize = self.t_cosines.iter().map(|&cosines| powers(cosines)).sum();
-        if self.interactions { self.x_cosines.len() * of_covariate } else { 0 }
-    }
-
     /// Prior precisions of the features of the covariates.
     fn covariate_precisions(&self) -> Vec<f64> {
         let of_column = |&count: &usize| (0..=count).map(|j| if j == 0 { 0.1 } else { (j * j) as f64 });
-        let interactions = std::iter::repeat_n(INTERACTION, self.interaction_features());
+        let count = interaction_features(self.x_cosines.len(), self.t_cosines);
+        let count = if self.interactions { count } else { 0 };
+        let interactions = std::iter::repeat_n(INTERACTION_PRECISION, count);
         self.x_cosines.iter().flat_map(of_column).chain(interactions).collect()
     }
 
@@ -339,9 +337,6 @@ impl Additive {
 
     /// EM from given responsibilities of these subjects.
     pub(crate) fn refine(&self, start: Vec<f64>, smoothness: &[f64]) -> Solution {
-        if smoothness.len() == 1 {
-            return Solution { responsibilities: start, evidence: 0.0, smoothness: smoothness.to_vec() };
-        }
         self.em(start, smoothness.to_vec(), REFINING_ROUNDS, 1)
     }
 

@@ -1,11 +1,12 @@
 //! A mixture density network: the class weights, means and scales of an outcome given covariates x and treatment t.
 //!
 //! ```text
-//! m_k = a_k + h_k(t) + b_k x + g(x) + x D (t, t^2) + (c + c_k) phi(x, t)
+//! m_k = a_k + h_k(t) + b_k x + g(x) + x D r(t) + (c + c_k) phi(x, t)
 //! log s_k = e_k (+ linear in x, t, t^2),   w_k = softmax(linear in nothing, in x, or in x, t, t^2)
 //! ```
 //!
-//! h_k and g are sums of cosines of each column, smooth by their penalty; phi is a perceptron with two hidden layers,
+//! h_k and g are sums of cosines of each column, smooth by their penalty; r(t) are a slope and a cosine, by which covariates
+//! change the response to the treatment; phi is a perceptron with two hidden layers,
 //! shared by all classes. All parameters are one flat array, with Gaussian priors about 0.
 
 use std::ops::Range;
@@ -21,6 +22,9 @@ use crate::math::simd::{add_scaled_all, dot, exp};
 /// Half the range of a standardised column that its cosines cover.
 pub(super) const X_HALF_RANGE: f64 = 3.0;
 pub(super) const T_HALF_RANGE: f64 = 1.8;
+
+/// The prior precision of products of covariates and treatments.
+pub(super) const INTERACTION_PRECISION: f64 = 20.0;
 
 /// What class weights depend on before the outcome is observed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,7 +49,7 @@ pub(crate) struct Form {
     /// The number of cosines of every covariate and every treatment.
     pub x_cosines: Vec<usize>,
     pub t_cosines: Vec<usize>,
-    /// Whether products of covariates with treatments and their squares are among the features of all classes.
+    /// Whether covariates change the response to the treatment, in all classes alike: products of x and r(t).
     #[serde(default)]
     pub interactions: bool,
     /// Width of the hidden layers; 0: none.
@@ -84,7 +88,6 @@ mod prior {
     /// Of the perceptron's weights, relative to their number of inputs.
     pub(super) const PERCEPTRON: f32 = 1.0;
     pub(super) const CURVE: f32 = 1.0;
-    pub(super) const INTERACTION: f32 = 20.0;
     pub(super) const DEVIATION: f32 = 10.0;
     pub(super) const SCALE: f32 = 3.0;
     /// Of the slopes of class weights, relative to their number.
@@ -109,8 +112,7 @@ impl Form {
     }
 
     fn interaction_features(&self) -> usize {
-        let powers = self.t_cosines.iter().map(|&cosines| powers(cosines)).sum::<usize>();
-        if self.interactions { self.d_x() * powers } else { 0 }
+        if self.interactions { interaction_features(self.d_x(), &self.t_cosines) } else { 0 }
     }
 
     fn curve_features(&self) -> usize {
@@ -209,7 +211,7 @@ impl Form {
             }
         }
         let covariates = self.x_cosines.iter().flat_map(|&c| (0..=c).map(|j| prior::CURVE * frequency(j)));
-        let interactions = std::iter::repeat_n(prior::INTERACTION, self.interaction_features());
+        let interactions = std::iter::repeat_n(INTERACTION_PRECISION as f32, self.interaction_features());
         let of_outcome = covariates.chain(interactions).cycle();
         precisions[parts.additive].iter_mut().zip(of_outcome).for_each(|(own, precision)| *own = precision);
         precisions[parts.scale_slopes].fill(prior::SCALE);
@@ -276,17 +278,22 @@ fn push_cosines(x: f32, half_range: f32, count: usize, out: &mut Vec<f32>) {
     }
 }
 
-/// The number of functions of a treatment that interact with covariates: one of few values has only a slope.
-pub(super) fn powers(cosines: usize) -> usize {
-    if cosines == 0 { 1 } else { 2 }
-}
-
 /// What covariates are multiplied with for their interactions with a treatment: the treatment itself, within its usual range,
 /// and a cosine that is largest in the middle of it.
 pub(super) fn interaction_factors(t: f32, cosines: usize) -> impl Iterator<Item = f32> {
     let r = T_HALF_RANGE as f32;
     let t = t.clamp(-r, r);
-    [t, (std::f32::consts::PI * t / r).cos()].into_iter().take(powers(cosines))
+    [t, (std::f32::consts::PI * t / r).cos()].into_iter().take(interaction_count(cosines))
+}
+
+/// The number of those factors: a treatment of few values, without cosines, has only a slope.
+fn interaction_count(cosines: usize) -> usize {
+    if cosines == 0 { 1 } else { 2 }
+}
+
+/// The number of products of `covariates` with the treatments that have these numbers of cosines.
+pub(super) fn interaction_features(covariates: usize, t_cosines: &[usize]) -> usize {
+    covariates * t_cosines.iter().map(|&cosines| interaction_count(cosines)).sum::<usize>()
 }
 
 impl Form {

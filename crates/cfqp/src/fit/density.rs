@@ -381,10 +381,7 @@ impl HeldOut {
         }
         let labels: Vec<usize> = summary.iter().map(|row| most_probable(&row.posterior)).collect();
         let distances = summary.iter().zip(&labels).map(|(row, &k)| row.distances[k]).collect();
-        let average = |values: &Vec<f64>| {
-            let logs: Vec<f64> = values.clone();
-            crate::math::log_sum_exp_of(&logs) - (logs.len() as f64).ln()
-        };
+        let average = |logs: &Vec<f64>| crate::math::log_sum_exp_of(logs) - (logs.len() as f64).ln();
         Self {
             predictions,
             likelihoods: likelihoods.iter().filter(|values| !values.is_empty()).map(average).collect(),

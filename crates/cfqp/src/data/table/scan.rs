@@ -254,7 +254,7 @@ impl ColumnScan {
         Ok(())
     }
 
-    /// Adds what speaks against using the column in its role; `declared` if the user declared it to be categories.
+    /// Adds the problems of using the column in its role; `declared` if the user declared it to be categories.
     pub(crate) fn check(&self, declared: bool, given: Option<DateOrder>, problems: &mut Problems) {
         let name = &self.name;
         let found = [&self.texts, &self.commas, &self.points, &self.ambiguous, &self.dates.all()];
