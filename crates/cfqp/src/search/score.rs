@@ -18,8 +18,8 @@ use crate::models::Batcher;
 
 /// Larger outcomes have a scatter matrix too large to estimate.
 const MAX_SCATTER_ELEMENTS: usize = 128;
-/// Fewest units per element from which a scatter matrix is estimated.
-const MIN_UNITS_PER_ELEMENT: usize = 3;
+/// Fewest held-out units per element from which a scatter matrix, shrunk towards its diagonal, is estimated.
+const MIN_UNITS_PER_ELEMENT: usize = 1;
 /// Degrees of freedom to choose from; the last is practically Gaussian.
 const DEGREES_OF_FREEDOM: [f64; 5] = [2.0, 4.0, 8.0, 16.0, 1e4];
 /// EM rounds for the scatter matrix.

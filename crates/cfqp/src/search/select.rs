@@ -2,8 +2,8 @@
 //!
 //! Held-out likelihood keeps rising slowly with K wherever units differ in ways other than classes. So every class after
 //! the first has a penalty. The chosen K is the smallest that no larger K improves on by more than its penalty and two
-//! standard errors, in negative log-likelihood with a full covariance. Base models are compared, each with its chosen K,
-//! by negative log-likelihood with independent elements plus the penalties.
+//! standard errors, in negative log-likelihood with a full covariance. Base models are compared by the same score, each with
+//! its chosen K; of base models within two standard errors of the best, the one with the fewest classes is chosen.
 
 use super::explore::{Attempt, Search, explore, train_single};
 use crate::Result;
@@ -89,12 +89,10 @@ fn choose(context: &Context<'_>, range: Range) -> Result<Selection> {
     let penalty = by_base.iter().map(|candidates| penalty(candidates, elements)).fold(0.0, f64::max);
     let picks: Vec<usize> =
         by_base.iter().map(|candidates| pick(candidates, context.config.classes, penalty)).collect();
-    // a base model that needs more classes than another compensates for its own misfit, so the penalty counts here too
-    let score = |i: usize| {
-        let candidate = &by_base[i][picks[i]];
-        candidate.attempts[0].nll() + penalty * (candidate.classes - 1) as f64
-    };
-    let best = argmin((0..by_base.len()).map(score)).expect("there are base models");
+    let picked = by_base.iter().zip(&picks).map(|(candidates, &pick)| &candidates[pick]);
+    let per_unit: Vec<PerUnit<'_>> =
+        picked.map(|picked| PerUnit { classes: picked.classes, nll: picked.full_nll() }).collect();
+    let best = best_base(&per_unit, penalty);
     let chosen = picks[best];
     let (one, top) = (&by_base[best][0], &by_base[best][chosen]);
     let one_class_suffices = top.classes == 1 || !improves(one, top, penalty);
@@ -158,6 +156,25 @@ fn pick(candidates: &[Candidate], requested: Classes, penalty: f64) -> usize {
     (0..candidates.len()).find(|&i| !beaten(i)).unwrap_or(0)
 }
 
+/// The candidate of lowest penalised score, or one with fewer classes that is within two standard errors of it: a base
+/// model that needs more classes compensates for its own misfit.
+fn best_base(candidates: &[PerUnit<'_>], penalty: f64) -> usize {
+    let score = |candidate: &PerUnit<'_>| mean(candidate.nll) + penalty * (candidate.classes - 1) as f64;
+    let best = argmin(candidates.iter().map(score)).expect("there are base models");
+    let is_as_good = |candidate: &PerUnit<'_>| {
+        let error = paired_difference(candidate.nll, candidates[best].nll).standard_error;
+        score(candidate) - score(&candidates[best]) <= 2.0 * error
+    };
+    let good = (0..candidates.len()).filter(|&i| is_as_good(&candidates[i]));
+    good.min_by_key(|&i| (candidates[i].classes, i != best)).unwrap_or(best)
+}
+
+/// A number of classes and the negative log-likelihood of every validation unit.
+struct PerUnit<'a> {
+    classes: usize,
+    nll: &'a [f64],
+}
+
 /// Whether the additional classes of `more` improve on `fewer` by more than their penalty.
 fn improves(fewer: &Candidate, more: &Candidate, penalty: f64) -> bool {
     clearly_better(more.full_nll(), fewer.full_nll(), penalty * (more.classes - fewer.classes) as f64)
@@ -219,6 +236,19 @@ mod tests {
         assert_eq!(best(&[800.0, 400.0, 200.0, 0.0, -400.0, -1000.0, -1010.0], 2352), Some(6));
         let apart = [Score { classes: 1, nll: 50.0 }, Score { classes: 6, nll: 0.0 }];
         assert_eq!(penalty_per_class(&apart, 20), 4.0, "a gain of ten per class");
+    }
+
+    #[test]
+    fn of_equally_good_base_models_the_one_with_fewer_classes_is_chosen() {
+        let noisy = |shift: f64| (0..100).map(|i| shift + f64::from(i * 37 % 100) / 25.0).collect::<Vec<_>>();
+        let (a, b, c) = (noisy(0.0), noisy(0.1).into_iter().rev().collect::<Vec<_>>(), noisy(5.0));
+        let best = |candidates: &[(usize, &Vec<f64>)]| {
+            let per_unit = candidates.iter().map(|&(classes, nll)| PerUnit { classes, nll });
+            best_base(&per_unit.collect::<Vec<_>>(), 0.0)
+        };
+        assert_eq!(best(&[(3, &a), (2, &b)]), 1, "within two standard errors");
+        assert_eq!(best(&[(3, &b), (3, &a)]), 1, "as many classes: the better one");
+        assert_eq!(best(&[(3, &a), (2, &c)]), 0, "clearly worse");
     }
 
     #[test]
