@@ -5,7 +5,7 @@ use super::by_class::AnswerClass;
 use super::rho::UsedRho;
 use crate::Result;
 use crate::data::Units;
-use crate::density::{Correlation, Ensemble, Question};
+use crate::density::{Correlation, Ensemble, IntervalQuestion, Question};
 use crate::model::abduction::most_probable;
 use crate::model::{Model, density_rows};
 use crate::models::Batcher;
@@ -29,18 +29,20 @@ impl Model {
         rho: UsedRho,
         level: f64,
     ) -> BatchAnswers {
-        let rows = density_rows(&asked.batcher, &ensemble.scales);
+        let rows = density_rows(&asked.batcher, ensemble.outcome_laws(), &ensemble.scales);
         let rho = rho.correlation();
         let question = Question { rows: &rows, to: asked.to, from: asked.from, rho };
-        let (n, d, classes) = (rows.len(), rows.d, self.classes());
+        let elements = ensemble.elements();
+        let (n, d, classes) = (rows.len(), elements.len(), self.classes());
+        let asked_interval = IntervalQuestion { rho, level, difference: asked.from.is_some() };
         let parts = self.pool.map(rows.subjects.chunks(SUBJECTS_AT_ONCE).collect(), |subjects| {
             let mut evaluators = ensemble.evaluators(None);
             let mut answered = Vec::new();
             for of_subject in subjects {
                 let answers = ensemble.answer(&mut evaluators, &question, of_subject);
                 for (&row, answer) in of_subject.iter().zip(answers) {
-                    let elements = answer.elements.iter().map(|distribution| {
-                        let (lower, upper) = ensemble.interval(distribution, rho, level);
+                    let elements = elements.iter().zip(&answer.elements).map(|(&element, distribution)| {
+                        let (lower, upper) = ensemble.interval(element, distribution, asked_interval);
                         [distribution.mean() as f32, lower as f32, upper as f32]
                     });
                     answered.push((row, answer.posterior, elements.collect::<Vec<_>>()));
@@ -77,14 +79,15 @@ impl Model {
         answer_class: AnswerClass<'_>,
         rho: f32,
     ) -> Result<Units> {
-        let rows = density_rows(batcher, &ensemble.scales);
+        let rows = density_rows(batcher, ensemble.outcome_laws(), &ensemble.scales);
+        let d = ensemble.elements().len();
         let rho = Correlation::Known(f64::from(rho));
         let question = Question { rows: &rows, to, from: None, rho };
         let choose = |row: usize, posterior: &[f64]| match answer_class {
             AnswerClass::Given(classes) => classes[row],
             AnswerClass::MostProbable => most_probable(posterior),
         };
-        let mut values = vec![0.0; rows.len() * rows.d];
+        let mut values = vec![0.0; rows.len() * d];
         let parts = self.pool.map(rows.subjects.chunks(SUBJECTS_AT_ONCE).collect(), |subjects| {
             let mut evaluators = ensemble.evaluators(None);
             let answer = |of_subject: &Vec<usize>| {
@@ -94,9 +97,9 @@ impl Model {
             subjects.iter().flat_map(answer).collect::<Vec<_>>()
         });
         for (row, answer) in parts.into_iter().flatten() {
-            answer.iter().enumerate().for_each(|(j, &value)| values[row * rows.d + j] = value as f32);
+            answer.iter().enumerate().for_each(|(j, &value)| values[row * d + j] = value as f32);
         }
-        values.chunks_exact_mut(rows.d).for_each(|unit| self.scaler().y.restore(unit));
+        values.chunks_exact_mut(d).for_each(|unit| self.scaler().y.restore(unit));
         Units::new("answer", self.shapes().y.clone(), values)
     }
 }

@@ -368,7 +368,7 @@ impl Model {
         let Predictor::Density(ensemble) = &self.predictor else { return None };
         let shapes = self.shapes();
         let batcher = Batcher { data, scaler: self.scaler(), missing: shapes.missing };
-        let rows = density_rows(&batcher, &ensemble.scales);
+        let rows = density_rows(&batcher, ensemble.outcome_laws(), &ensemble.scales);
         let seed = self.config().seed;
         let world = SecondWorld { ensemble, rows: &rows, d_t: shapes.t, seed, purpose: "verdict" };
         world.coverage(self.used_rho(options.rho).correlation(), options.level)

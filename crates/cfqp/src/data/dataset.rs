@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::Units;
+use super::outcome_kind::{check_kinds, recognise_kinds};
+use super::{OutcomeKind, Units};
 use crate::error::{Error, Result};
 
 /// The observations of `n >= 1` units: covariates `x`, treatment `t`, outcome `y`, and optionally the subject of each.
@@ -30,6 +31,8 @@ pub struct Dataset {
     y: Units,
     /// The subject of each unit: indices 0, 1, ... in order of first appearance.
     groups: Option<Vec<u32>>,
+    /// The kind of every outcome element, if it was given.
+    kinds: Option<Vec<OutcomeKind>>,
 }
 
 impl Dataset {
@@ -59,7 +62,7 @@ impl Dataset {
             let hint = "give t as [units] or [units, treatments], with no missing values";
             return Err(Error::data("t", format!("a unit has shape {:?}", t.shape()), hint));
         }
-        Ok(Self { x, t, y, groups: None })
+        Ok(Self { x, t, y, groups: None, kinds: None })
     }
 
     /// The same units, with the subject that each belongs to. Any numbers will do; they become 0, 1, ... in order of first
@@ -78,6 +81,20 @@ impl Dataset {
     /// The subject of each unit: indices 0, 1, ... in order of first appearance; `None` if every unit is its own subject.
     pub fn groups(&self) -> Option<&[u32]> {
         self.groups.as_deref()
+    }
+
+    /// The same units, with the kind of every element of an outcome.
+    ///
+    /// # Errors
+    /// If there is not one kind per element, or values are not of their kind.
+    pub fn with_outcome_kinds(self, kinds: Vec<OutcomeKind>) -> Result<Self> {
+        check_kinds(&self.y, &kinds)?;
+        Ok(Self { kinds: Some(kinds), ..self })
+    }
+
+    /// The kind of every element of an outcome: as given, or as it looks like.
+    pub fn outcome_kinds(&self) -> Vec<OutcomeKind> {
+        self.kinds.clone().unwrap_or_else(|| recognise_kinds(&self.y))
     }
 
     /// The covariates.
@@ -162,7 +179,8 @@ impl Dataset {
             Units::concat(name, &datasets.iter().map(|data| units(data)).collect::<Vec<_>>())
         };
         let groups = concat_groups(datasets);
-        Ok(Self { x: join("x", Self::x)?, t: join("t", Self::t)?, y: join("y", Self::y)?, groups })
+        let kinds = datasets[0].kinds.clone();
+        Ok(Self { x: join("x", Self::x)?, t: join("t", Self::t)?, y: join("y", Self::y)?, groups, kinds })
     }
 
     /// A data set of the units at `rows`, in that order.
@@ -174,7 +192,8 @@ impl Dataset {
             let hint = format!("give rows below {}", self.len());
             return Err(Error::data("x", format!("there is no unit {row}"), hint));
         }
-        let picked = Self::new(self.x.pick(rows), self.t.pick(rows), self.y.pick(rows))?;
+        let mut picked = Self::new(self.x.pick(rows), self.t.pick(rows), self.y.pick(rows))?;
+        picked.kinds.clone_from(&self.kinds);
         match &self.groups {
             Some(groups) => picked.with_groups(rows.iter().map(|&row| groups[row]).collect()),
             None => Ok(picked),

@@ -9,6 +9,7 @@
 mod dataset;
 mod files;
 mod named_array;
+mod outcome_kind;
 mod scaler;
 pub mod table;
 mod unit_data;
@@ -21,6 +22,7 @@ pub use files::{
 };
 pub(crate) use files::{read_container, write_container};
 pub(crate) use named_array::NamedArray;
+pub use outcome_kind::OutcomeKind;
 pub use scaler::{ChannelScaler, Scaler};
 pub use table::Warning;
 pub use unit_data::UnitData;

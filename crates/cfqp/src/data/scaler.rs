@@ -66,6 +66,11 @@ impl ChannelScaler {
         Self { shape: shape.to_vec(), mean: vec![0.0; shape[0]], deviation: vec![1.0; shape[0]] }
     }
 
+    /// Leaves the values of channel `i` unchanged.
+    pub(crate) fn keep_channel(&mut self, i: usize) {
+        (self.mean[i], self.deviation[i]) = (0.0, 1.0);
+    }
+
     /// The shape of one unit.
     pub fn shape(&self) -> &[usize] {
         &self.shape

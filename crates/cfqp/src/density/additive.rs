@@ -217,7 +217,7 @@ impl Additive {
                 }
                 weights.values.push(1.0);
                 weights.values.extend(x.iter().map(|&x| f64::from(x)));
-                outcomes.extend(rows.outcome(row).iter().map(|&y| f64::from(y)));
+                outcomes.extend(rows.numeric_outcome(row).iter().map(|&y| f64::from(y)));
             }
             subject_rows.push(own);
         }

@@ -2,8 +2,10 @@
 
 use rand::RngExt as _;
 
-use super::ensemble::{Ensemble, Location};
+use super::ensemble::Ensemble;
+use super::heads::HeadLaw;
 use super::rows::Rows;
+use super::views::Location;
 use crate::stream;
 
 /// Random units and pairs of treatments.
@@ -11,6 +13,9 @@ const QUESTIONS: usize = 300;
 /// Two classes respond alike if their responses differ by less than this, in standard deviations of the noise (root mean
 /// square).
 const MAX_DIFFERENCE: f64 = 0.35;
+
+/// The standard deviation of a logistic law, in which responses of outcomes that are not numbers are measured.
+const LOGISTIC_DEVIATION: f64 = 1.8;
 
 impl Ensemble {
     /// Groups of at least two classes that respond alike: a unit's answer at rho = 1 is the same whichever of them it
@@ -49,7 +54,10 @@ impl Ensemble {
                 let (from, to) = (Location::new(member, x, t), Location::new(member, x, t_new));
                 for (j, response) in question.iter_mut().enumerate() {
                     let heads = (0..classes).map(|k| k * d + j);
-                    let deviation = from.pooled_scale(heads.clone());
+                    let deviation = match member.member.form.outcome_law(j) {
+                        HeadLaw::Number => from.pooled_scale(heads.clone()),
+                        _ => LOGISTIC_DEVIATION,
+                    };
                     for (sum, head) in response.iter_mut().zip(heads) {
                         *sum += share * from.response(&to, head) / deviation;
                     }
@@ -78,6 +86,7 @@ mod tests {
             members: halves.into_iter().map(|half| half.member).collect(),
             scales: vec![OutcomeScale::Identity],
             calibration: LevelCalibration::default(),
+            chance_calibration: None,
             learned_rho: None,
             error_ratio: 1.0,
         };

@@ -5,10 +5,14 @@
 
 use rand::RngExt as _;
 
-use super::ensemble::{Ensemble, Location, Question};
+use super::ensemble::{Ensemble, IntervalQuestion};
+use super::heads::HeadLaw;
 use super::levels::{CORRELATIONS, Correlation, LEVELS, LevelCalibration, LevelTable};
+use super::member::Evaluator;
+use super::network::Element;
 use super::rows::Rows;
-use crate::math::{mixture_cdf, normal_quantile};
+use super::views::{Distribution, Location, Question};
+use crate::math::{mixture_cdf, normal_cdf, normal_quantile};
 use crate::runtime::Pool;
 use crate::stream;
 
@@ -21,15 +25,25 @@ const MAX_NEEDED: f64 = 0.97;
 
 impl LevelCalibration {
     /// Calibrates `ensemble`, which need not be calibrated before, on simulated outcomes of `rows`.
-    pub(crate) fn fit(ensemble: &Ensemble, rows: &Rows, d_t: usize, seed: u64, pool: &Pool) -> Self {
+    pub(crate) fn fit(ensemble: &Ensemble, rows: &Rows, d_t: usize, seed: u64, pool: &Pool) -> Calibrations {
         let mut settings: Vec<Correlation> = CORRELATIONS.map(Correlation::Known).to_vec();
         settings.push(Correlation::Unknown);
         let mut tables = pool.map(settings, |rho| {
             let world = SecondWorld { ensemble, rows, d_t, seed, purpose: "calibrate" };
-            fit_table(&world.simulate(rho))
+            let (chances, outcomes): (Vec<_>, Vec<_>) =
+                world.simulate(rho).into_iter().partition(|answer| answer.element.is_chance());
+            Tables { outcomes: fit_table(&outcomes), chances: fit_table(&chances) }
         });
         let unknown = tables.pop().unwrap_or_default();
-        Self { known: tables, unknown }
+        let calibration = |of: fn(&Tables) -> &LevelTable| Self {
+            known: tables.iter().map(|tables| of(tables).clone()).collect(),
+            unknown: of(&unknown).clone(),
+        };
+        let has_chances = ensemble.elements().into_iter().any(Element::is_chance);
+        Calibrations {
+            outcomes: calibration(|tables| &tables.outcomes),
+            chances: has_chances.then(|| calibration(|tables| &tables.chances)),
+        }
     }
 }
 
@@ -56,7 +70,8 @@ fn fit_table(simulated: &[SimulatedAnswer]) -> LevelTable {
 
 /// An answer in the second world, and the truth there.
 pub(crate) struct SimulatedAnswer {
-    distribution: super::ensemble::Distribution,
+    element: Element,
+    distribution: Distribution,
     truth: f64,
 }
 
@@ -85,7 +100,8 @@ impl SecondWorld<'_> {
             return None;
         }
         let held = simulated.iter().filter(|answer| {
-            let (lower, upper) = self.ensemble.interval(&answer.distribution, rho, level);
+            let asked = IntervalQuestion { rho, level, difference: false };
+            let (lower, upper) = self.ensemble.interval(answer.element, &answer.distribution, asked);
             (lower..=upper).contains(&answer.truth)
         });
         Some(held.count() as f64 / simulated.len() as f64)
@@ -98,7 +114,7 @@ impl SecondWorld<'_> {
             return Vec::new();
         }
         let subjects: Vec<usize> = (0..self.rows.subjects.len()).collect();
-        let each = SUBJECTS.div_ceil(members);
+        let (each, elements) = (SUBJECTS.div_ceil(members), self.ensemble.elements());
         let mut answers = Vec::new();
         for truth in 0..members {
             let mut rng = stream(self.seed, &["second world", self.purpose, &truth.to_string()]);
@@ -106,16 +122,20 @@ impl SecondWorld<'_> {
             let mut others = self.ensemble.evaluators(Some(truth));
             for _ in 0..each {
                 let subject = subjects[rng.random_range(0..subjects.len())];
-                let (world, to, outcome) = self.draw(&mut of_truth, subject, rho, &mut rng);
-                let question = Question { rows: &world, to: &to, from: None, rho };
-                let own: Vec<usize> = (0..world.len()).collect();
+                let world = self.draw(&mut of_truth, subject, rho, &mut rng);
+                let question = Question { rows: &world.rows, to: &world.to, from: None, rho };
+                let own: Vec<usize> = (0..world.rows.len()).collect();
                 let Some(answer) = self.ensemble.answer(&mut others, &question, &own).into_iter().next()
                 else {
                     continue;
                 };
-                for (distribution, truth) in answer.elements.into_iter().zip(outcome) {
-                    answers.push(SimulatedAnswer { distribution, truth });
-                }
+                let outcome = self.true_outcome(&mut of_truth, world, &own);
+                let each = elements.iter().zip(answer.elements).zip(outcome);
+                answers.extend(each.map(|((&element, distribution), truth)| SimulatedAnswer {
+                    element,
+                    distribution,
+                    truth,
+                }));
             }
         }
         answers
@@ -125,11 +145,11 @@ impl SecondWorld<'_> {
     /// outcome of its first row under them.
     fn draw(
         &self,
-        truth: &mut super::member::Evaluator<'_>,
+        truth: &mut Evaluator<'_>,
         subject: usize,
         rho: Correlation,
         rng: &mut crate::Rng,
-    ) -> (Rows, Vec<f32>, Vec<f64>) {
+    ) -> SimulatedWorld {
         let (rows, d) = (self.rows, self.rows.d);
         let d_x = rows.width - self.d_t;
         let own = &rows.subjects[subject];
@@ -147,12 +167,10 @@ impl SecondWorld<'_> {
         for (i, &row) in own.iter().enumerate() {
             let (x, t) = rows.input(row).split_at(d_x);
             let location = Location::new(truth, x, t);
-            for j in 0..d {
-                let g = score(j);
-                if i == 0 {
-                    first.push(g);
-                }
-                outcomes.push(location.at(class * d + j, truth.noise.residual_at(g)) as f32);
+            let scores: Vec<f64> = (0..d).map(&mut score).collect();
+            outcomes.extend(heads_at(truth, &location, class, &scores).into_iter().map(|y| y as f32));
+            if i == 0 {
+                first = scores;
             }
         }
         let mut scores: Vec<f64> = (0..d).map(|j| if rho >= 1.0 { first[j] } else { score(j) }).collect();
@@ -162,26 +180,98 @@ impl SecondWorld<'_> {
         let (here, there) = (Location::new(truth, x, t), Location::new(truth, x, t_new));
         for (j, score) in scores.iter_mut().enumerate() {
             // noise of another scale is another noise, as far as the answers assume
-            let ratio = here.scale_ratio(&there, class * d + j);
+            let ratio = match truth.member.form.outcome_law(j) {
+                HeadLaw::Number => here.scale_ratio(&there, class * d + j),
+                _ => 1.0,
+            };
             let shared: f64 = ratio + (1.0 - ratio) * rng.random::<f64>();
             let fresh = normal_quantile(rng.random_range(1e-9..1.0 - 1e-9));
             *score = shared * *score + (1.0 - shared * shared).max(0.0).sqrt() * fresh;
         }
-        let value = |(j, &score): (usize, &f64)| {
-            self.ensemble.scales[j].restore(there.at(class * d + j, truth.noise.residual_at(score)))
+        let laws = &truth.member.form.outcome_laws;
+        let is_observed = |(i, _): (usize, &f32)| match (i % d).checked_sub(1).and_then(|j| laws.get(j)) {
+            Some(HeadLaw::Positive { .. }) => outcomes[i - 1] > 0.5,
+            _ => true,
         };
-        let outcome = scores.iter().enumerate().map(value).collect();
-        let world = Rows {
+        let observed = (!laws.is_empty()).then(|| outcomes.iter().enumerate().map(is_observed).collect());
+        let rows = Rows {
             inputs: own.iter().flat_map(|&row| rows.input(row).iter().copied()).collect(),
             outcomes,
-            observed: None,
+            observed,
+            numeric: None,
             width: rows.width,
             d,
             subjects: vec![(0..own.len()).collect()],
         };
         let to = own.iter().flat_map(|_| t_new.iter().copied()).collect();
-        (world, to, outcome)
+        SimulatedWorld { rows, to, heads: heads_at(truth, &there, class, &scores), rho }
     }
+
+    /// What the answers should hold: the outcome, or its probability under the true member.
+    fn true_outcome(&self, truth: &mut Evaluator<'_>, world: SimulatedWorld, own: &[usize]) -> Vec<f64> {
+        let SimulatedWorld { rows, to, heads, rho } = world;
+        let elements = self.ensemble.elements();
+        let answer = elements.iter().any(|element| element.is_chance()).then(|| {
+            let question = Question { rows: &rows, to: &to, from: None, rho: Correlation::Known(rho) };
+            self.ensemble.answer(std::slice::from_mut(truth), &question, own).swap_remove(0)
+        });
+        let restore = |head: usize| self.ensemble.scales[head].restore(heads[head]);
+        let of_element = |(i, &element): (usize, &Element)| match element {
+            Element::Number(head) => restore(head),
+            Element::Ranked(head) => heads[head],
+            Element::Amount(head) if heads[head] < 0.5 => 0.0,
+            Element::Amount(head) => restore(head + 1),
+            Element::Chance(_) | Element::Level(_) => {
+                answer.as_ref().map_or(0.0, |row| row.elements[i].mean())
+            }
+        };
+        elements.iter().enumerate().map(of_element).collect()
+    }
+}
+
+/// A subject with simulated outcomes, the treatments that are asked about, and what the first row's outcome is under them.
+struct SimulatedWorld {
+    rows: Rows,
+    to: Vec<f32>,
+    heads: Vec<f64>,
+    rho: f64,
+}
+
+/// The tables of one correlation.
+#[derive(Default)]
+struct Tables {
+    outcomes: LevelTable,
+    chances: LevelTable,
+}
+
+/// Calibrations of intervals of outcomes and, if there are any, of probabilities.
+pub(crate) struct Calibrations {
+    pub outcomes: LevelCalibration,
+    pub chances: Option<LevelCalibration>,
+}
+
+/// The outcomes of all heads in a class, at normal scores of their noise.
+fn heads_at(member: &Evaluator<'_>, location: &Location, class: usize, scores: &[f64]) -> Vec<f64> {
+    let d = scores.len();
+    let law = |j: usize| member.member.form.outcome_law(j);
+    let ranked = |j: usize| law(j).ranked(location.head_input(class, j, d));
+    let number = |j: usize, score: f64| location.at(class * d + j, member.noise.residual_at(score));
+    let value = |j: usize| match law(j) {
+        HeadLaw::Number if j > 0 && matches!(law(j - 1), HeadLaw::Positive { .. }) => {
+            let zero = ranked(j - 1).map_or(0.0, |law| law.ranks(0.0).high);
+            let rank = (normal_cdf(scores[j - 1]) - zero) / (1.0 - zero);
+            if rank > 0.0 { number(j, normal_quantile(rank.clamp(1e-9, 1.0 - 1e-9))) } else { 0.0 }
+        }
+        HeadLaw::Number => number(j, scores[j]),
+        HeadLaw::Level { level, .. } => {
+            let shares = law(j).shares(location.head_input(class, j, d));
+            let logits: Vec<f64> = shares.iter().map(|share| share.max(1e-12).ln()).collect();
+            let drawn = draw_class(&logits, normal_cdf(scores[j - level]));
+            if drawn == *level { 1.0 } else { 0.0 }
+        }
+        _ => ranked(j).map_or(0.0, |law| law.at_rank(normal_cdf(scores[j]))),
+    };
+    (0..d).map(value).collect()
 }
 
 /// The class whose share of the weights holds `u` in [0, 1).
@@ -213,10 +303,11 @@ mod tests {
             members: halves.into_iter().map(|half| half.member).collect(),
             scales: vec![OutcomeScale::Identity],
             calibration: LevelCalibration::default(),
+            chance_calibration: None,
             learned_rho: None,
             error_ratio: 1.0,
         };
-        ensemble.calibration = LevelCalibration::fit(&ensemble, &data.rows, 1, 1, &pool);
+        ensemble.calibration = LevelCalibration::fit(&ensemble, &data.rows, 1, 1, &pool).outcomes;
         let calibration = &ensemble.calibration;
         assert!(calibration.is_sound());
         for table in calibration.known.iter().chain([&calibration.unknown]) {
@@ -243,12 +334,13 @@ mod tests {
             members: vec![half.member],
             scales: vec![OutcomeScale::Identity],
             calibration: LevelCalibration::default(),
+            chance_calibration: None,
             learned_rho: None,
             error_ratio: 1.0,
         };
         let world = SecondWorld { ensemble: &ensemble, rows: &data.rows, d_t: 1, seed: 1, purpose: "test" };
         assert_eq!(world.coverage(Correlation::Known(1.0), 0.9), None);
-        assert!(LevelCalibration::fit(&ensemble, &data.rows, 1, 1, &pool).is_sound());
+        assert!(LevelCalibration::fit(&ensemble, &data.rows, 1, 1, &pool).outcomes.is_sound());
     }
 
     #[test]

@@ -3,17 +3,19 @@
 //! Every member has its own posterior over classes. Under a class, the residual keeps its rank: with correlation rho its
 //! normal score g becomes N(rho g, 1 - rho^2) under the other treatment. Where rho is unknown, it is uniform on [0, 1].
 
+use super::discrete::{MemberView, distribution};
+use super::heads::HeadLaw;
 use super::law::ResidualComponent;
 use super::levels::{Correlation, LevelCalibration};
 use super::member::{Evaluator, Member};
+use super::network::Element;
 use super::rows::Rows;
 use super::scale::OutcomeScale;
-use crate::math::{GaussianComponent, UNIFORM_NODES, central_interval, log_sum_exp_of, normal_half_width};
+use super::views::{ClassView, Distribution, Prediction, Question, class_views};
+use crate::math::{GaussianComponent, UNIFORM_NODES, central_interval, normal_half_width};
 
 /// Classes less probable than this are left out.
 const MIN_POSTERIOR: f64 = 1e-3;
-/// The smallest standard deviation of a component, in standardised outcomes; rounding errors are smaller.
-const MIN_DEVIATION: f64 = 1e-4;
 /// A correlation from which on noise is the same.
 const SAME_NOISE: f64 = 0.9999;
 
@@ -24,27 +26,12 @@ pub(crate) struct Ensemble {
     pub members: Vec<Member>,
     pub scales: Vec<OutcomeScale>,
     pub calibration: LevelCalibration,
+    /// Of intervals of probabilities, if there are any.
+    pub chance_calibration: Option<LevelCalibration>,
     /// The correlation of the noise of two rows of one subject, if subjects were seen more than once.
     pub learned_rho: Option<f64>,
     /// The variance of the ensemble's error over that between members.
     pub error_ratio: f64,
-}
-
-/// A question about the rows of some subjects, with treatments of every row, standardised, `[rows, d_t]`.
-#[derive(Clone, Copy)]
-pub(crate) struct Question<'a> {
-    pub rows: &'a Rows,
-    pub to: &'a [f32],
-    pub from: Option<&'a [f32]>,
-    pub rho: Correlation,
-}
-
-/// The distribution of one element of an answer, before calibration.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Distribution {
-    pub components: Vec<GaussianComponent>,
-    /// The variance between members of the class of every component.
-    pub between: Vec<f64>,
 }
 
 /// The answer for one row.
@@ -54,38 +41,6 @@ pub(crate) struct RowAnswer {
     pub posterior: Vec<f64>,
     /// Of every outcome element.
     pub elements: Vec<Distribution>,
-}
-
-impl Distribution {
-    /// The mean.
-    pub(crate) fn mean(&self) -> f64 {
-        self.components.iter().map(|component| component.weight * component.mean).sum()
-    }
-
-    /// The components, widened by `spread` standard deviations between members.
-    pub(crate) fn widened(&self, spread: f64) -> Vec<GaussianComponent> {
-        let widen = |(component, between): (&GaussianComponent, &f64)| GaussianComponent {
-            deviation: (component.deviation.powi(2) + spread.powi(2) * between).sqrt().max(MIN_DEVIATION),
-            ..*component
-        };
-        self.components.iter().zip(&self.between).map(widen).collect()
-    }
-}
-
-/// One member's view of the rows of a subject under one class.
-pub(crate) struct ClassView {
-    pub posterior: f64,
-    /// Normal scores of every element of every row, `[rows, d]`; NaN where missing.
-    pub scores: Vec<f64>,
-    /// log s of every element of every row, `[rows, d]`.
-    log_scales: Vec<f64>,
-}
-
-impl ClassView {
-    /// The smaller scale over the larger one, of element `j` of the `i`-th row and its prediction.
-    fn scale_ratio(&self, prediction: &Prediction, i: usize, k: usize, j: usize, d: usize) -> f64 {
-        (-(self.log_scales[i * d + j] - prediction.to.log_scales[k * d + j]).abs()).exp()
-    }
 }
 
 /// Scales closer to each other than this are the same.
@@ -140,14 +95,21 @@ impl Ensemble {
     ) -> Vec<RowAnswer> {
         let views: Vec<Vec<ClassView>> =
             evaluators.iter_mut().map(|member| class_views(member, question.rows, of_subject)).collect();
-        let posterior = self.posterior(&views);
+        let (posterior, elements) = (self.posterior(&views), self.elements());
         let answer = |i: usize| {
             let predictions: Vec<Prediction> = evaluators
                 .iter_mut()
                 .map(|member| Prediction::new(member, question, of_subject[i]))
                 .collect();
-            let element = |j: usize| self.element(evaluators, &views, &predictions, question, i, j);
-            RowAnswer { posterior: posterior.clone(), elements: (0..question.rows.d).map(element).collect() }
+            let row = RowViews { evaluators: &*evaluators, views: &views, predictions: &predictions };
+            let element = |element: &Element| match *element {
+                Element::Number(j) => self.number(row, question, i, j),
+                other => {
+                    let members = row.members(question.rows, of_subject[i], &self.scales);
+                    distribution(&members, other, question, self.spread_factor(views.len()))
+                }
+            };
+            RowAnswer { posterior: posterior.clone(), elements: elements.iter().map(element).collect() }
         };
         (0..of_subject.len()).map(answer).collect()
     }
@@ -162,16 +124,19 @@ impl Ensemble {
         (0..self.classes()).map(mean).collect()
     }
 
-    /// The distribution of element `j` of the `i`-th row of a subject.
-    fn element(
-        &self,
-        evaluators: &[Evaluator<'_>],
-        views: &[Vec<ClassView>],
-        predictions: &[Prediction],
-        question: &Question<'_>,
-        i: usize,
-        j: usize,
-    ) -> Distribution {
+    /// The laws of outcomes; empty if all are numbers.
+    pub(crate) fn outcome_laws(&self) -> &[HeadLaw] {
+        &self.members[0].form.outcome_laws
+    }
+
+    /// The elements of an outcome.
+    pub(crate) fn elements(&self) -> Vec<Element> {
+        self.members[0].form.elements()
+    }
+
+    /// The distribution of number `j` of the `i`-th row of a subject.
+    fn number(&self, row: RowViews<'_>, question: &Question<'_>, i: usize, j: usize) -> Distribution {
+        let RowViews { evaluators, views, predictions } = row;
         let (d, share) = (question.rows.d, 1.0 / views.len() as f64);
         let mut distribution = Distribution::default();
         let mut residuals: Vec<ResidualComponent> = Vec::new();
@@ -221,7 +186,7 @@ impl Ensemble {
     }
 
     /// The mean answer of all members under one class, which `choose` picks by the posterior, for all rows of one subject:
-    /// `[rows, d]`.
+    /// `[rows, elements]`.
     pub(crate) fn answer_by_class(
         &self,
         evaluators: &mut [Evaluator<'_>],
@@ -234,14 +199,27 @@ impl Ensemble {
         let posterior = self.posterior(&views);
         let chosen = views.iter().filter(|views| views.len() == self.classes()).count();
         let (d, share) = (question.rows.d, 1.0 / chosen.max(1) as f64);
+        let elements = self.elements();
         let mut residuals = Vec::new();
         let mut answer = |i: usize, row: usize| {
             let k = choose(row, &posterior);
-            let mut sums = vec![0.0; d];
+            let mut sums = vec![0.0; elements.len()];
             let members = evaluators.iter_mut().zip(&views);
             for (member, views) in members.filter(|(_, views)| views.len() == posterior.len()) {
                 let prediction = Prediction::new(member, question, row);
-                for (j, sum) in sums.iter_mut().enumerate() {
+                for (&element, sum) in elements.iter().zip(&mut sums) {
+                    let Element::Number(j) = element else {
+                        let view = MemberView {
+                            member,
+                            classes: views,
+                            prediction: &prediction,
+                            rows: question.rows,
+                            row,
+                            scales: &self.scales,
+                        };
+                        *sum += share * view.class_mean(element, k, question.rho);
+                        continue;
+                    };
                     let scores: Vec<f64> = views[k].scores.iter().skip(j).step_by(d).copied().collect();
                     let change = views[k].scale_ratio(&prediction, i, k, j, d);
                     for (weight, rho) in transfer_nodes(question.rho, change) {
@@ -258,11 +236,73 @@ impl Ensemble {
         of_subject.iter().enumerate().map(|(i, &row)| answer(i, row)).collect()
     }
 
-    /// The interval of a distribution at a level.
-    pub(crate) fn interval(&self, distribution: &Distribution, rho: Correlation, level: f64) -> (f64, f64) {
-        let used = self.calibration.level(rho, level);
-        let components = distribution.widened(self.calibration.spread(rho));
-        central_interval(&components, used, normal_half_width(used))
+    /// The calibration of intervals of an element.
+    fn calibration_of(&self, element: Element) -> &LevelCalibration {
+        match &self.chance_calibration {
+            Some(calibration) if element.is_chance() => calibration,
+            _ => &self.calibration,
+        }
+    }
+
+    /// The interval of a distribution of `element` at a level; of the difference of two outcomes if `difference`.
+    pub(crate) fn interval(
+        &self,
+        element: Element,
+        distribution: &Distribution,
+        question: IntervalQuestion,
+    ) -> (f64, f64) {
+        let IntervalQuestion { rho, level, difference } = question;
+        let calibration = self.calibration_of(element);
+        let used = calibration.level(rho, level);
+        let components = distribution.widened(calibration.spread(rho));
+        let (lower, upper) = central_interval(&components, used, normal_half_width(used));
+        let within = |least: f64, most: f64| (lower.clamp(least, most), upper.clamp(least, most));
+        match element {
+            Element::Number(_) => (lower, upper),
+            Element::Chance(_) | Element::Level(_) => within(if difference { -1.0 } else { 0.0 }, 1.0),
+            Element::Amount(_) if difference => (lower, upper),
+            Element::Amount(_) => within(0.0, f64::INFINITY),
+            Element::Ranked(_) if difference => (lower.round(), upper.round()),
+            Element::Ranked(head) => match self.members[0].form.outcome_law(head) {
+                HeadLaw::Ordered { values, .. } => {
+                    (nearest_value(values, lower), nearest_value(values, upper))
+                }
+                _ => (lower.round().max(0.0), upper.round().max(0.0)),
+            },
+        }
+    }
+}
+
+/// What an interval is asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct IntervalQuestion {
+    pub rho: Correlation,
+    pub level: f64,
+    /// Whether the distribution is that of the difference of two outcomes.
+    pub difference: bool,
+}
+
+fn nearest_value(values: &[f64], to: f64) -> f64 {
+    let distance = |value: &&f64| (**value - to).abs();
+    values.iter().min_by(|a, b| distance(a).total_cmp(&distance(b))).copied().unwrap_or(to)
+}
+
+/// All members' views of one row of a subject.
+#[derive(Clone, Copy)]
+struct RowViews<'a> {
+    evaluators: &'a [Evaluator<'a>],
+    views: &'a [Vec<ClassView>],
+    predictions: &'a [Prediction],
+}
+
+impl<'a> RowViews<'a> {
+    fn members(self, rows: &'a Rows, row: usize, scales: &'a [OutcomeScale]) -> Vec<MemberView<'a>> {
+        let members = self.evaluators.iter().zip(self.views).zip(self.predictions);
+        let view =
+            |((member, classes), prediction): ((&'a Evaluator<'a>, &'a Vec<ClassView>), &'a Prediction)| {
+                MemberView { member, classes, prediction, rows, row, scales }
+            };
+        members.map(view).collect()
     }
 }
 
@@ -310,91 +350,6 @@ fn score_under(rho: f64, scores: &[f64], own: usize) -> (f64, f64) {
     (rho * sum / shared, (1.0 - rho * rho * m / shared).max(0.0).sqrt())
 }
 
-/// Posterior and scores of every class.
-pub(crate) fn class_views(member: &mut Evaluator<'_>, rows: &Rows, of_subject: &[usize]) -> Vec<ClassView> {
-    let (classes, d) = (member.member.form.classes, rows.d);
-    let mut joint = vec![0.0; classes];
-    let mut logits = vec![0.0; classes];
-    let mut scores = vec![Vec::with_capacity(of_subject.len() * d); classes];
-    let mut log_scales = scores.clone();
-    for &row in of_subject {
-        member.forward(rows.input(row));
-        member.add_densities(rows, row, &mut joint);
-        logits.iter_mut().zip(&member.pass.logits).for_each(|(sum, logit)| *sum += logit);
-        for (k, scores) in scores.iter_mut().enumerate() {
-            scores.extend((0..d).map(|j| member.score(rows, row, k, j)));
-            log_scales[k].extend_from_slice(&member.pass.log_scales[k * d..][..d]);
-        }
-    }
-    logits.iter_mut().for_each(|logit| *logit /= of_subject.len() as f64);
-    joint.iter_mut().zip(&logits).for_each(|(joint, logit)| *joint += logit);
-    let total = log_sum_exp_of(&joint);
-    let each = joint.iter().zip(scores).zip(log_scales);
-    each.map(|((joint, scores), log_scales)| {
-        let posterior = (joint - total).exp();
-        ClassView { posterior, scores, log_scales }
-    })
-    .collect()
-}
-
-/// Location and scale of every class and element.
-#[derive(Clone, Debug)]
-pub(crate) struct Location {
-    means: Vec<f32>,
-    log_scales: Vec<f64>,
-}
-
-impl Location {
-    /// Those of covariates `x` under treatment `t`.
-    pub(crate) fn new(member: &mut Evaluator<'_>, x: &[f32], t: &[f32]) -> Self {
-        let input: Vec<f32> = x.iter().chain(t).copied().collect();
-        member.forward(&input);
-        Self { means: member.pass.means.clone(), log_scales: member.pass.log_scales.clone() }
-    }
-
-    /// The smaller scale over the larger one, of element `i` here and there.
-    pub(crate) fn scale_ratio(&self, other: &Self, i: usize) -> f64 {
-        (-(self.log_scales[i] - other.log_scales[i]).abs()).exp()
-    }
-
-    /// The change of the mean of element `i` from here to there.
-    pub(super) fn response(&self, other: &Self, i: usize) -> f64 {
-        f64::from(other.means[i] - self.means[i])
-    }
-
-    /// The root mean square of the scales of some elements.
-    pub(super) fn pooled_scale(&self, elements: impl Iterator<Item = usize>) -> f64 {
-        let squares: Vec<f64> = elements.map(|i| (2.0 * self.log_scales[i]).exp()).collect();
-        crate::math::mean(&squares).sqrt()
-    }
-
-    /// m + s z
-    pub(crate) fn at(&self, i: usize, z: f64) -> f64 {
-        f64::from(self.means[i]) + self.log_scales[i].exp() * z
-    }
-}
-
-/// One member's prediction under the treatments of a question.
-struct Prediction {
-    to: Location,
-    from: Option<Location>,
-}
-
-impl Prediction {
-    fn new(member: &mut Evaluator<'_>, question: &Question<'_>, row: usize) -> Self {
-        let d_t = question.to.len() / question.rows.len();
-        let x = &question.rows.input(row)[..question.rows.width - d_t];
-        let mut under = |t: &[f32]| Location::new(member, x, &t[row * d_t..][..d_t]);
-        Self { to: under(question.to), from: question.from.map(&mut under) }
-    }
-
-    /// The outcome, or the effect, at residual z, in standardised outcomes.
-    fn value(&self, i: usize, z: f64, scale: OutcomeScale) -> f64 {
-        let to = scale.restore(self.to.at(i, z));
-        to - self.from.as_ref().map_or(0.0, |from| scale.restore(from.at(i, z)))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -410,6 +365,7 @@ mod tests {
             members: halves.into_iter().map(|half| half.member).collect(),
             scales: vec![OutcomeScale::Identity],
             calibration: LevelCalibration::default(),
+            chance_calibration: None,
             learned_rho: None,
             error_ratio: 1.0,
         }
@@ -436,7 +392,8 @@ mod tests {
         {
             let y = f64::from(data.rows.outcome(row)[0]);
             assert!((answer.elements[0].mean() - y).abs() < 1e-4);
-            let (lower, upper) = ensemble.interval(&answer.elements[0], Correlation::Known(1.0), 0.9);
+            let asked = IntervalQuestion { rho: Correlation::Known(1.0), level: 0.9, difference: false };
+            let (lower, upper) = ensemble.interval(Element::Number(0), &answer.elements[0], asked);
             assert!(lower <= y + 1e-4 && y - 1e-4 <= upper && upper - lower < 1e-2, "{lower} {y} {upper}");
         }
     }
@@ -448,6 +405,7 @@ mod tests {
         let one = |y: f32| Rows {
             inputs: vec![0.2, 0.1],
             outcomes: vec![y],
+            numeric: None,
             observed: None,
             width: 2,
             d: 1,

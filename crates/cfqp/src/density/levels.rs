@@ -21,6 +21,14 @@ pub(crate) enum Correlation {
 }
 
 impl Correlation {
+    /// The mean of rho.
+    pub(super) fn mean(self) -> f64 {
+        match self {
+            Self::Known(rho) => rho,
+            Self::Unknown => 0.5,
+        }
+    }
+
     /// Weights and values.
     pub(super) fn nodes(self) -> Vec<(f64, f64)> {
         match self {

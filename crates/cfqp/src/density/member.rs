@@ -1,7 +1,8 @@
 //! One fitted mixture density network: likelihoods and posteriors of subjects.
 
-use super::law::Noise;
-use super::network::{Form, Parts, Pass};
+use super::heads::HeadLaw;
+use super::law::{Noise, ResidualComponent};
+use super::network::{Element, Form, Parts, Pass};
 use super::rows::Rows;
 use super::scale::OutcomeScale;
 use crate::math::log_sum_exp_of;
@@ -71,6 +72,11 @@ impl Evaluator<'_> {
         let d = rows.d;
         for (k, log) in out.iter_mut().enumerate() {
             for (j, &y) in rows.outcome(row).iter().enumerate().filter(|&(j, _)| rows.is_observed(row, j)) {
+                let law = self.member.form.outcome_law(j);
+                if *law != HeadLaw::Number {
+                    *log += law.log_mass(f64::from(y), self.pass.head_input(k, j, d)).value;
+                    continue;
+                }
                 let log_scale = self.pass.log_scales[k * d + j];
                 let z = (f64::from(y) - f64::from(self.pass.means[k * d + j])) * (-log_scale).exp();
                 *log += self.noise.log_density(z) - log_scale;
@@ -120,14 +126,50 @@ impl RowSummary {
 }
 
 impl Evaluator<'_> {
-    /// The normal score of element `j` of `row` under class `k`, given the last forward pass; NaN where missing.
+    /// The normal score of outcome `j` of `row` under class `k`, given the last forward pass: the mean score of its ranks
+    /// if it is no number. NaN where missing, and for levels of categories.
     pub(crate) fn score(&self, rows: &Rows, row: usize, k: usize, j: usize) -> f64 {
         if !rows.is_observed(row, j) {
             return f64::NAN;
         }
-        let at = k * rows.d + j;
-        let gap = f64::from(rows.outcome(row)[j]) - f64::from(self.pass.means[at]);
+        let (at, y) = (k * rows.d + j, f64::from(rows.outcome(row)[j]));
+        let law = self.member.form.outcome_law(j);
+        if *law != HeadLaw::Number {
+            let ranked = law.ranked(self.pass.head_input(k, j, rows.d));
+            return ranked.map_or(f64::NAN, |law| law.ranks(y).mean_score());
+        }
+        let gap = y - f64::from(self.pass.means[at]);
         self.noise.normal_score(gap * (-self.pass.log_scales[at]).exp())
+    }
+
+    /// The mean of an element in class `k`, in standardised outcomes, given the last forward pass. `residuals` are those of
+    /// the noise.
+    fn element_mean(
+        &self,
+        element: Element,
+        k: usize,
+        scales: &[OutcomeScale],
+        residuals: &[ResidualComponent],
+    ) -> f64 {
+        let (form, d) = (&self.member.form, scales.len());
+        let input = |head: usize| self.pass.head_input(k, head, d);
+        let number = |head: usize| -> f64 {
+            let at = k * d + head;
+            let (location, scale) = (f64::from(self.pass.means[at]), self.pass.log_scales[at].exp());
+            let value = |z: f64| scales[head].restore(location + scale * z);
+            residuals.iter().map(|residual| residual.weight * value(residual.mean)).sum()
+        };
+        let ranked = |head: usize| form.outcome_law(head).ranked(input(head)).map_or(0.0, |law| law.mean());
+        match element {
+            Element::Number(head) => number(head),
+            Element::Chance(head) | Element::Ranked(head) => ranked(head),
+            Element::Level(head) => {
+                let shares = form.outcome_law(head).shares(input(head));
+                let HeadLaw::Level { level, .. } = form.outcome_law(head) else { return 0.0 };
+                shares[*level]
+            }
+            Element::Amount(head) => ranked(head) * number(head + 1),
+        }
     }
 
     /// Adds this member's view of `row` alone to `summary`.
@@ -139,7 +181,7 @@ impl Evaluator<'_> {
         summary: &mut RowSummary,
     ) {
         self.forward(rows.input(row));
-        let (classes, d) = (self.member.form.classes, rows.d);
+        let classes = self.member.form.classes;
         let weight_total = log_sum_exp_of(&self.pass.logits);
         let mut joint: Vec<f64> = self.pass.logits.iter().map(|logit| logit - weight_total).collect();
         let weights: Vec<f64> = joint.iter().map(|log| log.exp()).collect();
@@ -148,18 +190,17 @@ impl Evaluator<'_> {
         summary.count += 1.0;
         let mut residuals = Vec::new();
         self.noise.given_score(0.0, 1.0, &mut residuals);
+        let elements = self.member.form.elements();
+        let count = elements.len() as f64;
         for k in 0..classes {
             summary.posterior[k] += (joint[k] - total).exp();
             let mut distance = (0.0, 0.0);
-            for (j, scale_of) in scales.iter().enumerate() {
-                let at = k * d + j;
-                let (location, scale) = (f64::from(self.pass.means[at]), self.pass.log_scales[at].exp());
-                let value = |z: f64| scale_of.restore(location + scale * z);
-                let mean: f64 = residuals.iter().map(|residual| residual.weight * value(residual.mean)).sum();
-                summary.predicted[j] += weights[k] * mean;
-                let gap = scale_of.restore(f64::from(rows.outcome(row)[j])) - mean;
-                if rows.is_observed(row, j) {
-                    distance = (distance.0 + gap.abs() / d as f64, distance.1 + gap * gap / d as f64);
+            for (i, &element) in elements.iter().enumerate() {
+                let mean = self.element_mean(element, k, scales, &residuals);
+                summary.predicted[i] += weights[k] * mean;
+                if let Some(y) = rows.element(row, element, scales) {
+                    let gap = y - mean;
+                    distance = (distance.0 + gap.abs() / count, distance.1 + gap * gap / count);
                 }
             }
             summary.distances[k] = distance;

@@ -6,7 +6,9 @@
 mod additive;
 mod alike;
 mod calibration;
+mod discrete;
 mod ensemble;
+mod heads;
 mod law;
 mod levels;
 mod member;
@@ -17,9 +19,11 @@ mod selection;
 #[cfg(test)]
 mod testing;
 mod training;
+mod views;
 
 pub(crate) use calibration::SecondWorld;
-pub(crate) use ensemble::{Ensemble, Question, class_views};
+pub(crate) use ensemble::{Ensemble, IntervalQuestion};
+pub(crate) use heads::HeadLaw;
 pub use law::NoiseLaw;
 pub(crate) use levels::{Correlation, LevelCalibration};
 pub(crate) use member::{Member, RowSummary};
@@ -28,3 +32,4 @@ pub(crate) use network::Form;
 pub(crate) use rows::Rows;
 pub(crate) use scale::OutcomeScale;
 pub(crate) use selection::{FittedMember, Problem, Score, Selected};
+pub(crate) use views::{Question, class_views};

@@ -15,6 +15,7 @@ use rand::RngExt as _;
 use rand_distr::StandardNormal;
 use serde::{Deserialize, Serialize};
 
+use super::heads::{HeadInput, HeadLaw, NUMBER};
 use super::law::{Noise, NoiseLaw};
 use crate::Rng;
 use crate::math::simd::{add_scaled_all, dot, exp};
@@ -44,8 +45,11 @@ pub enum ClassWeights {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Form {
     pub classes: usize,
-    /// Outcome elements.
+    /// Outcomes that the network has a mean and a scale for, in every class.
     pub outcomes: usize,
+    /// Their laws; empty if all are numbers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outcome_laws: Vec<HeadLaw>,
     /// The number of cosines of every covariate and every treatment.
     pub x_cosines: Vec<usize>,
     pub t_cosines: Vec<usize>,
@@ -58,6 +62,28 @@ pub(crate) struct Form {
     pub law: NoiseLaw,
     /// Whether scales depend on x and t.
     pub varying_scale: bool,
+}
+
+/// An element of an outcome, by the first head that models it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Element {
+    /// A number.
+    Number(usize),
+    /// The probability of 1.
+    Chance(usize),
+    /// The probability of a level of a category.
+    Level(usize),
+    /// A count or an ordered level.
+    Ranked(usize),
+    /// Zero or a positive amount: this head says which, the next how much.
+    Amount(usize),
+}
+
+impl Element {
+    /// Whether answers are probabilities.
+    pub(crate) fn is_chance(self) -> bool {
+        matches!(self, Self::Chance(_) | Self::Level(_))
+    }
 }
 
 /// Where each part of the parameters is.
@@ -97,6 +123,12 @@ mod prior {
 impl Form {
     pub(crate) fn inputs(&self) -> usize {
         self.x_cosines.len() + self.t_cosines.len()
+    }
+
+    /// The law of outcome `j`.
+    #[inline(always)]
+    pub(crate) fn outcome_law(&self, j: usize) -> &HeadLaw {
+        self.outcome_laws.get(j).unwrap_or(&NUMBER)
     }
 
     fn d_x(&self) -> usize {
@@ -166,7 +198,10 @@ impl Form {
     pub(crate) fn is_bounded(&self) -> bool {
         let cosines = self.x_cosines.iter().chain(&self.t_cosines).all(|&count| count <= 64);
         let sizes = (1..=1000).contains(&self.classes) && self.hidden <= 4096 && self.inputs() < 1 << 20;
-        cosines && sizes && self.outcomes > 0
+        let laws = &self.outcome_laws;
+        let sound = laws.iter().enumerate().all(|(j, law)| law.is_sound(j, laws));
+        let laws = laws.is_empty() || laws.len() == self.outcomes;
+        cosines && sizes && self.outcomes > 0 && laws && sound
     }
 
     /// Random parameters.
@@ -226,6 +261,26 @@ impl Form {
     }
 }
 
+impl Form {
+    /// The elements of an outcome.
+    pub(crate) fn elements(&self) -> Vec<Element> {
+        let mut elements = Vec::new();
+        let mut head = 0;
+        while head < self.outcomes {
+            let (element, heads) = match self.outcome_law(head) {
+                HeadLaw::Number => (Element::Number(head), 1),
+                HeadLaw::Chance { .. } => (Element::Chance(head), 1),
+                HeadLaw::Level { .. } => (Element::Level(head), 1),
+                HeadLaw::Count { .. } | HeadLaw::Ordered { .. } => (Element::Ranked(head), 1),
+                HeadLaw::Positive { .. } => (Element::Amount(head), 2),
+            };
+            elements.push(element);
+            head += heads;
+        }
+        elements
+    }
+}
+
 /// The values of one unit's input that the parameters are multiplied with, and what the network makes of it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pass {
@@ -245,6 +300,15 @@ pub(crate) struct Pass {
     pub log_scales: Vec<f64>,
     /// Not normalised.
     pub logits: Vec<f64>,
+}
+
+impl Pass {
+    /// What the law of outcome `head` of class `k` depends on, of `outcomes`.
+    #[inline(always)]
+    pub(super) fn head_input(&self, k: usize, head: usize, outcomes: usize) -> HeadInput<'_> {
+        let means = &self.means[k * outcomes..][..outcomes];
+        HeadInput { head, means, log_scale: self.log_scales[k * outcomes + head] }
+    }
 }
 
 /// Derivatives of a loss by what the network gives.
@@ -515,6 +579,7 @@ mod tests {
         Form {
             classes: 3,
             outcomes: 1,
+            outcome_laws: Vec::new(),
             x_cosines: vec![3],
             t_cosines: vec![2],
             interactions: true,

@@ -1,5 +1,8 @@
 //! The standardised units that a density is fitted to.
 
+use super::network::Element;
+use super::scale::OutcomeScale;
+
 /// Inputs and outcomes of units, and which rows belong to one subject.
 #[derive(Clone, Debug)]
 pub(crate) struct Rows {
@@ -9,6 +12,8 @@ pub(crate) struct Rows {
     pub outcomes: Vec<f32>,
     /// Whether each outcome element was observed; none: all were.
     pub observed: Option<Vec<bool>>,
+    /// Outcomes as standardised numbers, for the search of starts; none: as they are.
+    pub numeric: Option<Vec<f32>>,
     /// The number of values of an input and of an outcome.
     pub width: usize,
     pub d: usize,
@@ -28,6 +33,26 @@ impl Rows {
 
     pub(crate) fn outcome(&self, row: usize) -> &[f32] {
         &self.outcomes[row * self.d..][..self.d]
+    }
+
+    /// An element of the outcome of `row`, in standardised outcomes; none where it was not observed.
+    pub(crate) fn element(&self, row: usize, element: Element, scales: &[OutcomeScale]) -> Option<f64> {
+        let value = |head: usize| scales[head].restore(f64::from(self.outcome(row)[head]));
+        match element {
+            Element::Amount(head) if self.is_observed(row, head) => {
+                Some(if self.is_observed(row, head + 1) { value(head + 1) } else { 0.0 })
+            }
+            Element::Amount(_) => None,
+            Element::Number(head) | Element::Chance(head) | Element::Level(head) | Element::Ranked(head) => {
+                self.is_observed(row, head).then(|| value(head))
+            }
+        }
+    }
+
+    /// The outcome as standardised numbers.
+    pub(crate) fn numeric_outcome(&self, row: usize) -> &[f32] {
+        let values = self.numeric.as_ref().unwrap_or(&self.outcomes);
+        &values[row * self.d..][..self.d]
     }
 
     /// Whether element `j` of the outcome of `row` was observed.

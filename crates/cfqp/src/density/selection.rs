@@ -10,6 +10,7 @@ use rand::RngExt as _;
 use rand::seq::SliceRandom as _;
 
 use super::additive::{Additive, Basis, Solution};
+use super::heads::HeadLaw;
 use super::law::NoiseLaw;
 use super::member::Member;
 use super::network::{ClassWeights, Form};
@@ -46,6 +47,8 @@ pub(crate) struct Problem<'a> {
     pub t_cosines: Vec<usize>,
     /// Whether products of covariates and treatments may be used.
     pub interactions: bool,
+    /// The laws of outcomes; empty if all are numbers.
+    pub outcome_laws: Vec<HeadLaw>,
     pub hidden: usize,
     pub seed: u64,
     pub pool: &'a Pool,
@@ -61,6 +64,8 @@ pub(crate) struct Choice {
     pub weights: ClassWeights,
     pub law: NoiseLaw,
     pub varying_scale: bool,
+    /// Whether counts vary more than Poisson counts.
+    pub overdispersed: bool,
 }
 
 /// The held-out log-likelihood of a candidate.
@@ -95,6 +100,7 @@ impl Problem<'_> {
         Form {
             classes: choice.classes,
             outcomes: self.rows.d,
+            outcome_laws: self.laws(choice.overdispersed),
             x_cosines: self.x_cosines.clone(),
             t_cosines: self.t_cosines.clone(),
             interactions: choice.interactions,
@@ -116,13 +122,36 @@ impl Problem<'_> {
             true => ClassWeights::Covariates,
             false => ClassWeights::CovariatesAndTreatment,
         };
-        Choice { classes, interactions, weights, law: NoiseLaw::Skewed, varying_scale: true }
+        let law = if self.has_numbers() { NoiseLaw::Skewed } else { NoiseLaw::Gaussian };
+        Choice { classes, interactions, weights, law, varying_scale: self.has_scales(), overdispersed: true }
     }
 
     /// A form that suits most data: weights by covariates, robust noise of constant scale.
-    fn simple(classes: usize, interactions: bool) -> Choice {
+    fn simple(&self, classes: usize, interactions: bool) -> Choice {
         let weights = ClassWeights::Covariates;
-        Choice { classes, interactions, weights, law: NoiseLaw::StudentT, varying_scale: false }
+        let law = if self.has_numbers() { NoiseLaw::StudentT } else { NoiseLaw::Gaussian };
+        Choice { classes, interactions, weights, law, varying_scale: false, overdispersed: true }
+    }
+
+    /// The laws of outcomes, with or without overdispersion of counts.
+    fn laws(&self, overdispersed: bool) -> Vec<HeadLaw> {
+        let law = |law: &HeadLaw| match *law {
+            HeadLaw::Count { offset, .. } => HeadLaw::Count { offset, overdispersed },
+            _ => law.clone(),
+        };
+        self.outcome_laws.iter().map(law).collect()
+    }
+
+    fn has_numbers(&self) -> bool {
+        self.outcome_laws.is_empty() || self.outcome_laws.contains(&HeadLaw::Number)
+    }
+
+    fn has_counts(&self) -> bool {
+        self.outcome_laws.iter().any(|law| matches!(law, HeadLaw::Count { .. }))
+    }
+
+    fn has_scales(&self) -> bool {
+        self.outcome_laws.is_empty() || self.laws(true).iter().any(HeadLaw::has_scale)
     }
 
     /// At most `max` of all subjects, in random order.
@@ -234,7 +263,7 @@ impl Problem<'_> {
     /// starts.
     fn score_classes(&self, classes: usize, subjects: &[usize]) -> Result<(Score, Vec<Solution>)> {
         let starts = self.starts(subjects, classes, false);
-        let mut best = self.score(Self::simple(classes, false), subjects, &starts)?;
+        let mut best = self.score(self.simple(classes, false), subjects, &starts)?;
         if self.interactions {
             self.prefer(&mut best, subjects, &starts, [Change::Interactions(true)])?;
         }
@@ -258,9 +287,16 @@ impl Problem<'_> {
             }
         };
         self.prefer(&mut best, subjects, starts, weights.iter().map(|&weights| Change::Weights(weights)))?;
-        self.prefer(&mut best, subjects, starts, [true, false].map(Change::VaryingScale))?;
-        let laws = [NoiseLaw::Skewed, NoiseLaw::StudentT, NoiseLaw::Gaussian];
-        self.prefer(&mut best, subjects, starts, laws.map(Change::Law))?;
+        if self.has_counts() {
+            self.prefer(&mut best, subjects, starts, [true, false].map(Change::Overdispersed))?;
+        }
+        if self.has_scales() {
+            self.prefer(&mut best, subjects, starts, [true, false].map(Change::VaryingScale))?;
+        }
+        if self.has_numbers() {
+            let laws = [NoiseLaw::Skewed, NoiseLaw::StudentT, NoiseLaw::Gaussian];
+            self.prefer(&mut best, subjects, starts, laws.map(Change::Law))?;
+        }
         Ok(best.choice)
     }
 
@@ -289,6 +325,7 @@ enum Change {
     Interactions(bool),
     Weights(ClassWeights),
     VaryingScale(bool),
+    Overdispersed(bool),
     Law(NoiseLaw),
 }
 
@@ -298,6 +335,7 @@ impl Change {
             Self::Interactions(interactions) => Choice { interactions, ..choice },
             Self::Weights(weights) => Choice { weights, ..choice },
             Self::VaryingScale(varying_scale) => Choice { varying_scale, ..choice },
+            Self::Overdispersed(overdispersed) => Choice { overdispersed, ..choice },
             Self::Law(law) => Choice { law, ..choice },
         }
     }
@@ -508,7 +546,7 @@ mod tests {
             let problem = Problem { hidden: 4, ..problem(&data.rows, &pool) };
             let subjects = problem.sample(60, "selection");
             let starts = problem.starts(&subjects, 2, false);
-            let score = problem.score(Problem::simple(2, false), &subjects, &starts).unwrap();
+            let score = problem.score(problem.simple(2, false), &subjects, &starts).unwrap();
             let members = problem.members(&selected(2), 2).unwrap();
             (score.likelihoods, members.into_iter().map(|half| half.member.parameters).collect::<Vec<_>>())
         };

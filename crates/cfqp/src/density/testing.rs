@@ -31,7 +31,10 @@ pub(super) fn lines(slopes: &[f32], subjects: usize, repeats: usize, deviation: 
     }
     let of_subject = |subject: usize| (subject * repeats..(subject + 1) * repeats).collect();
     let subjects = (0..subjects).map(of_subject).collect();
-    Lines { rows: Rows { inputs, outcomes, observed: None, width: 2, d: 1, subjects }, classes }
+    Lines {
+        rows: Rows { inputs, outcomes, observed: None, numeric: None, width: 2, d: 1, subjects },
+        classes,
+    }
 }
 
 /// A problem without hidden layers.
@@ -41,6 +44,7 @@ pub(super) fn problem<'a>(rows: &'a Rows, pool: &'a Pool) -> Problem<'a> {
         x_cosines: vec![0],
         t_cosines: vec![0],
         interactions: false,
+        outcome_laws: Vec::new(),
         hidden: 0,
         seed: 3,
         pool,
@@ -51,7 +55,7 @@ pub(super) fn problem<'a>(rows: &'a Rows, pool: &'a Pool) -> Problem<'a> {
 /// Gaussian noise of constant scale, constant class weights.
 pub(super) fn simple(classes: usize) -> Choice {
     let (weights, law) = (ClassWeights::Constant, NoiseLaw::Gaussian);
-    Choice { classes, interactions: false, weights, law, varying_scale: false }
+    Choice { classes, interactions: false, weights, law, varying_scale: false, overdispersed: true }
 }
 
 /// [`simple`] without alternatives.

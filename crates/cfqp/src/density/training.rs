@@ -3,6 +3,7 @@
 use rand::seq::SliceRandom as _;
 
 use super::additive::Solution;
+use super::heads::{HeadLaw, LogMass};
 use super::law::{LogDensity, Noise};
 use super::member::Member;
 use super::network::{Form, Parts, Pass, Slopes};
@@ -188,23 +189,17 @@ struct Scratch {
     slopes: Slopes,
     joint: Vec<f64>,
     logits: Vec<f64>,
-    /// Density of every element of every row of a subject: `[rows, classes, outcomes]`.
-    densities: Vec<ElementDensity>,
+    /// Of every element of every row of a subject: `[rows, classes, outcomes]`.
+    likelihoods: Vec<ElementLikelihood>,
 }
 
-/// The density of one outcome element under one class.
+/// The likelihood of one outcome element under one class.
 #[derive(Clone, Copy)]
-struct ElementDensity {
-    z: f64,
-    inverse_scale: f64,
-    log: LogDensity,
+enum ElementLikelihood {
+    Missing,
+    Number { z: f64, inverse_scale: f64, log: LogDensity },
+    Other(LogMass),
 }
-
-const MISSING: ElementDensity = ElementDensity {
-    z: 0.0,
-    inverse_scale: 0.0,
-    log: LogDensity { value: 0.0, by_z: 0.0, by_shape: [0.0; 2] },
-};
 
 impl<'a> Learner<'a> {
     fn new(form: &'a Form, task: &'a Task<'a>, parameters: Vec<f32>) -> Self {
@@ -248,19 +243,26 @@ impl<'a> Learner<'a> {
         let (rows, classes, d) = (task.rows, form.classes, form.outcomes);
         let of_subject = &rows.subjects[task.train[i]];
         let Adam { parameters, gradient, .. } = adam;
-        let Scratch { pass, slopes, joint, logits, densities } = scratch;
+        let Scratch { pass, slopes, joint, logits, likelihoods } = scratch;
         joint.clear();
         joint.resize(classes, 0.0);
         logits.clear();
         logits.resize(classes, 0.0);
-        densities.clear();
+        likelihoods.clear();
         for &row in of_subject {
             form.forward(parts, parameters, rows.input(row), pass);
             logits.iter_mut().zip(&pass.logits).for_each(|(sum, logit)| *sum += logit);
             for (k, joint) in joint.iter_mut().enumerate() {
                 for (j, &y) in rows.outcome(row).iter().enumerate() {
                     if !rows.is_observed(row, j) {
-                        densities.push(MISSING);
+                        likelihoods.push(ElementLikelihood::Missing);
+                        continue;
+                    }
+                    let law = form.outcome_law(j);
+                    if *law != HeadLaw::Number {
+                        let log = law.log_mass(f64::from(y), pass.head_input(k, j, d));
+                        *joint += log.value;
+                        likelihoods.push(ElementLikelihood::Other(log));
                         continue;
                     }
                     let log_scale = pass.log_scales[k * d + j];
@@ -268,7 +270,7 @@ impl<'a> Learner<'a> {
                     let z = (f64::from(y) - f64::from(pass.means[k * d + j])) * inverse_scale;
                     let log = noise.log_density_and_slopes(z);
                     *joint += log.value - log_scale;
-                    densities.push(ElementDensity { z, inverse_scale, log });
+                    likelihoods.push(ElementLikelihood::Number { z, inverse_scale, log });
                 }
             }
         }
@@ -292,17 +294,21 @@ impl<'a> Learner<'a> {
             for (k, &responsibility) in joint.iter().enumerate() {
                 let weight = (logits[k] - weight_total).exp();
                 slopes.logits.push(share * ((weight - responsibility) * of_rows) as f32);
-                for density in &densities[(r * classes + k) * d..][..d] {
-                    let ElementDensity { z, inverse_scale, log } = density;
-                    // a missing element has slope 0 in everything
-                    let observed = f64::from(u8::from(*inverse_scale > 0.0));
-                    let by_mean = responsibility * log.by_z * inverse_scale;
-                    let by_scale = responsibility * (log.by_z * z + observed);
+                for likelihood in &likelihoods[(r * classes + k) * d..][..d] {
+                    let (by_mean, by_scale) = match likelihood {
+                        ElementLikelihood::Missing => (0.0, 0.0),
+                        ElementLikelihood::Other(log) => {
+                            (-responsibility * log.by_mean, -responsibility * log.by_log_scale)
+                        }
+                        ElementLikelihood::Number { z, inverse_scale, log } => {
+                            for (at, by_shape) in parts.shape.clone().zip(log.by_shape) {
+                                gradient[at] -= share * (responsibility * by_shape) as f32;
+                            }
+                            (responsibility * log.by_z * inverse_scale, responsibility * (log.by_z * z + 1.0))
+                        }
+                    };
                     slopes.means.push(share * by_mean as f32);
                     slopes.log_scales.push(share * by_scale as f32);
-                    for (at, by_shape) in parts.shape.clone().zip(log.by_shape) {
-                        gradient[at] -= share * (responsibility * by_shape) as f32;
-                    }
                 }
             }
             form.backward(parts, parameters, rows.input(row), pass, slopes, gradient);
@@ -328,6 +334,7 @@ mod tests {
             inputs: values(6 * 3),
             outcomes: values(6 * 2),
             observed: Some(observed),
+            numeric: None,
             width: 3,
             d: 2,
             subjects: vec![vec![0], vec![1, 2], vec![3, 4, 5]],
@@ -338,6 +345,7 @@ mod tests {
         Form {
             classes: 3,
             outcomes: 2,
+            outcome_laws: Vec::new(),
             x_cosines: vec![2, 0],
             t_cosines: vec![3],
             interactions: true,
@@ -395,6 +403,39 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    #[test]
+    fn gradients_of_all_kinds_of_outcome_agree_with_differences() {
+        let laws = vec![
+            HeadLaw::Chance { offset: 0.2 },
+            HeadLaw::Count { offset: 0.7, overdispersed: true },
+            HeadLaw::Ordered { values: vec![1.0, 2.0, 3.0], thresholds: vec![-0.5, 0.8] },
+            HeadLaw::Level { level: 0, levels: 2 },
+            HeadLaw::Level { level: 1, levels: 2 },
+            HeadLaw::Positive { offset: -0.3 },
+            HeadLaw::Number,
+        ];
+        let units = [[0.0, 3.0, 1.0, 1.0, 0.0, 1.0, 0.4], [1.0, 0.0, 3.0, 0.0, 1.0, 0.0, 0.0]];
+        let mut rows = Rows { d: 7, outcomes: units.concat().repeat(3), ..rows() };
+        rows.observed = Some((0..6 * 7).map(|i| i % 14 != 13).collect());
+        let form = Form {
+            outcomes: 7,
+            outcome_laws: laws,
+            ..form(NoiseLaw::Skewed, ClassWeights::CovariatesAndTreatment, true, 3)
+        };
+        let parameters = random_parameters(&form);
+        for (i, slope) in gradient(&form, &rows, &parameters, None).into_iter().enumerate() {
+            let moved = |by: f32| {
+                let mut parameters = parameters.clone();
+                parameters[i] += by;
+                loss(&form, &rows, parameters)
+            };
+            let step = 2e-3;
+            let expected = (moved(step) - moved(-step)) / (2.0 * f64::from(step));
+            let error = (f64::from(slope) - expected).abs();
+            assert!(error < 3e-3 * (1.0 + expected.abs()), "parameter {i}: {slope} for {expected}");
         }
     }
 

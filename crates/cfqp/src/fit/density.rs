@@ -1,16 +1,17 @@
 //! The recipe for outcomes of few elements: mixture density networks on halves of the subjects.
 
 use super::finish::assemble;
+use super::outcomes::{OutcomeHeads, outcome_scaler};
 use super::predictive_power::HeldOutPredictions;
 use crate::config::{Base, Classes, FitConfig};
-use crate::data::Units;
+use crate::data::OutcomeKind;
 use crate::density::{
     Ensemble, FittedMember, LevelCalibration, Member, OutcomeScale, Problem, RowSummary, Rows, Score,
     Selected, class_views,
 };
 use crate::math::{adjusted_rand_index, mean};
 use crate::model::abduction::most_probable;
-use crate::model::{ClassScore, FitReport, Model, Predictor, SplitSizes, density_rows};
+use crate::model::{ClassScore, FitReport, Model, Predictor, SplitSizes};
 use crate::models::{BaseConfig, MlpConfig, YScale};
 use crate::train::{Context, sample};
 use crate::{Error, Result};
@@ -53,9 +54,9 @@ pub(super) fn applies(context: &Context<'_>) -> Result<bool> {
     Ok(false)
 }
 
-/// A scale of the outcomes, the units on it, and what was selected there.
+/// A form of the outcomes, the units in it, and what was selected there.
 struct Candidate {
-    scales: Vec<OutcomeScale>,
+    heads: OutcomeHeads,
     rows: Rows,
     selected: Selected,
     /// The mean held-out log-likelihood of the best number of classes, on the scale of standardised outcomes.
@@ -64,19 +65,24 @@ struct Candidate {
 
 /// Fits mixture density networks. The last `joined` units were given for validation.
 pub(super) fn fit_density(context: &Context<'_>, joined: usize) -> Result<Model> {
-    let Candidate { scales, rows, selected, .. } = best_candidate(context)?;
-    let problem = problem(context, &rows);
+    let kinds = context.data.outcome_kinds();
+    let scaler = outcome_scaler(context.scaler, &kinds);
+    let context = &Context { scaler: &scaler, ..*context };
+    let Candidate { heads, rows, selected, .. } = best_candidate(context, &kinds)?;
+    let problem = problem(context, &rows, &heads);
     let halves = problem.members(&selected, context.config.members.unwrap_or(MEMBERS))?;
     let mut ensemble = Ensemble {
         members: halves.iter().map(|half| half.member.clone()).collect(),
-        scales,
+        scales: heads.scales.clone(),
         calibration: LevelCalibration::default(),
+        chance_calibration: None,
         learned_rho: None,
         error_ratio: problem.error_ratio(),
     };
     ensemble.learned_rho = rows.has_repeats().then(|| learned_rho(&halves, &rows));
     let (d_t, seed) = (context.scaler.t.elements(), context.config.seed);
-    ensemble.calibration = LevelCalibration::fit(&ensemble, &rows, d_t, seed, context.pool);
+    let calibrations = LevelCalibration::fit(&ensemble, &rows, d_t, seed, context.pool);
+    (ensemble.calibration, ensemble.chance_calibration) = (calibrations.outcomes, calibrations.chances);
     let mut report = report(context, &rows, &ensemble, &halves, &selected);
     if joined > 0 {
         report.notes.push(format!(
@@ -90,15 +96,18 @@ pub(super) fn fit_density(context: &Context<'_>, joined: usize) -> Result<Model>
 
 /// The held-out score of every number of classes, on the scale of the outcomes that is best.
 pub(super) fn score_density_classes(context: &Context<'_>) -> Result<Vec<ClassScore>> {
-    Ok(candidates(context, &best_candidate(context)?.selected))
+    let kinds = context.data.outcome_kinds();
+    let scaler = outcome_scaler(context.scaler, &kinds);
+    let context = &Context { scaler: &scaler, ..*context };
+    Ok(candidates(context, &best_candidate(context, &kinds)?.selected))
 }
 
 /// The candidate of the outcome scale with the best held-out likelihood.
-fn best_candidate(context: &Context<'_>) -> Result<Candidate> {
-    let mut scales = outcome_scales(context)?.into_iter();
-    let mut best = select_on(context, scales.next().expect("there is a scale to try"))?;
-    for scale in scales {
-        let candidate = select_on(context, scale)?;
+fn best_candidate(context: &Context<'_>, kinds: &[OutcomeKind]) -> Result<Candidate> {
+    let mut forms = OutcomeHeads::candidates(context, kinds)?.into_iter();
+    let mut best = select_on(context, forms.next().expect("there is a form to try"))?;
+    for heads in forms {
+        let candidate = select_on(context, heads)?;
         if candidate.score > best.score {
             best = candidate;
         }
@@ -114,79 +123,31 @@ fn base(ensemble: &Ensemble) -> BaseConfig {
     }
 }
 
-/// The scales to try. If the setting is auto: that of the data, and the logarithm of outcomes that are all positive.
-fn outcome_scales(context: &Context<'_>) -> Result<Vec<Vec<OutcomeScale>>> {
-    let linear = vec![OutcomeScale::Identity; context.scaler.y.elements()];
-    Ok(match context.config.y_scale {
-        YScale::Auto => std::iter::once(linear).chain(log_scales(context)).collect(),
-        YScale::Linear => vec![linear],
-        YScale::Log => vec![log_scales(context).ok_or_else(|| no_logarithm(context.data.y()))?],
-    })
-}
-
-/// The logarithmic scale of every outcome element; none unless all outcomes are positive.
-fn log_scales(context: &Context<'_>) -> Option<Vec<OutcomeScale>> {
-    let (batcher, d) = (context.batcher(), context.scaler.y.elements());
-    let all: Vec<usize> = (0..context.data.len()).collect();
-    let outcomes = batcher.outcomes(&all);
-    let scale_of = |j: usize| {
-        let observed = |i: &usize| context.data.y().mask_row(*i).is_none_or(|mask| mask[j]);
-        let y: Vec<f64> =
-            all.iter().filter(|i| observed(i)).map(|&i| f64::from(outcomes[i * d + j])).collect();
-        let offset = {
-            let mut zero = vec![0.0; d];
-            context.scaler.y.restore(&mut zero);
-            f64::from(zero[j])
-        };
-        OutcomeScale::log(&y, offset, f64::from(context.scaler.y.deviation(j)))
-    };
-    (0..d).map(scale_of).collect()
-}
-
-/// Why outcomes cannot be modelled on the scale of their logarithm.
-fn no_logarithm(y: &Units) -> Error {
-    let is_observed = |i: usize, j: usize| y.mask_row(i).is_none_or(|mask| mask[j]);
-    let smallest = |i: usize| {
-        let row = y.row(i);
-        let observed = (0..row.len()).filter(|&j| is_observed(i, j)).map(|j| row[j]);
-        observed.fold(f32::INFINITY, f32::min)
-    };
-    let smallest: Vec<f32> = (0..y.len()).map(smallest).collect();
-    let without = smallest.iter().filter(|value| **value <= 0.0).count();
-    let problem = match without {
-        0 => "the outcomes are nearly constant, or too small beside their spread".to_owned(),
-        _ => format!(
-            "{without} of {} units have an outcome of 0 or less, which has no logarithm (the smallest is {})",
-            y.len(),
-            smallest.iter().copied().fold(f32::INFINITY, f32::min)
-        ),
-    };
-    Error::config(
-        "y_scale",
-        problem,
-        "set `y_scale` to linear or auto, or fit units with positive outcomes only",
-    )
-}
-
-fn select_on(context: &Context<'_>, scales: Vec<OutcomeScale>) -> Result<Candidate> {
-    let rows = density_rows(&context.batcher(), &scales);
+fn select_on(context: &Context<'_>, heads: OutcomeHeads) -> Result<Candidate> {
+    let rows = heads.rows(context);
     let given = match context.config.classes {
         Classes::Given(classes) => Some(classes),
         Classes::Auto => None,
     };
-    let selected = problem(context, &rows).select(given, context.config.max_classes)?;
-    let all: Vec<usize> = (0..context.data.len()).collect();
-    let outcomes = context.batcher().outcomes(&all);
-    let slope = |(i, y): (usize, &f32)| {
-        let j = i % rows.d;
-        if rows.is_observed(i / rows.d, j) { scales[j].log_slope(f64::from(*y)) } else { 0.0 }
-    };
-    let jacobian = outcomes.iter().enumerate().map(slope).sum::<f64>() / rows.subjects.len() as f64;
+    let selected = problem(context, &rows, &heads).select(given, context.config.max_classes)?;
     let best = selected.tried.iter().map(|score| mean(&score.likelihoods)).fold(f64::MIN, f64::max);
-    Ok(Candidate { scales, rows, score: best + jacobian, selected })
+    Ok(Candidate { score: best + jacobian(&rows, &heads.scales), heads, rows, selected })
 }
 
-fn problem<'a>(context: &'a Context<'_>, rows: &'a Rows) -> Problem<'a> {
+/// The mean over subjects of the logarithm of the slopes of the scales.
+fn jacobian(rows: &Rows, scales: &[OutcomeScale]) -> f64 {
+    let slope = |(i, y): (usize, &f32)| {
+        let scale = scales[i % rows.d];
+        if rows.is_observed(i / rows.d, i % rows.d) {
+            scale.log_slope(scale.restore(f64::from(*y)))
+        } else {
+            0.0
+        }
+    };
+    rows.outcomes.iter().enumerate().map(slope).sum::<f64>() / rows.subjects.len() as f64
+}
+
+fn problem<'a>(context: &'a Context<'_>, rows: &'a Rows, heads: &OutcomeHeads) -> Problem<'a> {
     let d_t = context.scaler.t.elements();
     let d_x = rows.width - d_t;
     let linear = context.config.base == Base::Linear;
@@ -201,6 +162,7 @@ fn problem<'a>(context: &'a Context<'_>, rows: &'a Rows) -> Problem<'a> {
         x_cosines: (0..d_x).map(|column| cosines(column, x_cosines)).collect(),
         t_cosines: (d_x..rows.width).map(|column| cosines(column, COSINES)).collect(),
         interactions: !linear && affordable(2 * d_x * d_t),
+        outcome_laws: heads.laws.clone(),
         hidden: if linear { 0 } else { HIDDEN },
         seed: context.config.seed,
         pool: context.pool,
@@ -350,7 +312,8 @@ struct HeldOut {
 
 impl HeldOut {
     fn new(context: &Context<'_>, rows: &Rows, ensemble: &Ensemble, halves: &[FittedMember]) -> Self {
-        let mut summary = vec![RowSummary::new(rows.d, ensemble.classes()); rows.len()];
+        let elements = ensemble.elements().len();
+        let mut summary = vec![RowSummary::new(elements, ensemble.classes()); rows.len()];
         let mut likelihoods = vec![Vec::new(); rows.subjects.len()];
         for half in halves {
             let found = half.member.log_likelihoods(rows, &half.held_out);
@@ -407,7 +370,7 @@ impl HeldOut {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::Dataset;
+    use crate::data::{Dataset, Units};
     use crate::sim::{Table, TableWorld};
     use crate::{Fit, Resources};
 

@@ -7,6 +7,7 @@ mod ensemble;
 mod final_mixture;
 mod finish;
 mod known_classes;
+mod outcomes;
 mod paper;
 mod predictive_power;
 mod setup;

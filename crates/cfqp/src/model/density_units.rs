@@ -1,14 +1,14 @@
 //! Units as the rows that a density is fitted to and asked about.
 
 use crate::data::Dataset;
-use crate::density::{OutcomeScale, Rows};
+use crate::density::{HeadLaw, OutcomeScale, Rows};
 use crate::models::Batcher;
 
-/// All units of a data set, standardised, with outcomes on the given scales.
-pub(crate) fn density_rows(batcher: &Batcher<'_>, scales: &[OutcomeScale]) -> Rows {
+/// All units of a data set, standardised, with outcomes of the given laws on the given scales; no laws: all are numbers.
+pub(crate) fn density_rows(batcher: &Batcher<'_>, laws: &[HeadLaw], scales: &[OutcomeScale]) -> Rows {
     let data: &Dataset = batcher.data;
     let all: Vec<usize> = (0..data.len()).collect();
-    let (d_x, d_t, d) = (data.x().elements(), data.t().elements(), data.y().elements());
+    let (d_x, d_t) = (data.x().elements(), data.t().elements());
     let (x, t) = (batcher.covariates(&all), batcher.treatments(&all));
     let missing = if batcher.missing { batcher.missing_x(&all) } else { Vec::new() };
     let width = d_x * (1 + usize::from(batcher.missing)) + d_t;
@@ -20,14 +20,50 @@ pub(crate) fn density_rows(batcher: &Batcher<'_>, scales: &[OutcomeScale]) -> Ro
         }
         inputs.extend_from_slice(&t[i * d_t..][..d_t]);
     }
-    let outcomes = batcher.outcomes(&all);
-    let transform = |(y, scale): (&f32, &OutcomeScale)| scale.transform(f64::from(*y)) as f32;
-    Rows {
-        inputs,
-        outcomes: outcomes.iter().zip(scales.iter().cycle()).map(transform).collect(),
-        observed: data.y().mask().map(<[bool]>::to_vec),
-        width,
-        d,
-        subjects: data.groups_of(&all),
+    let heads = Heads { laws, scales, d: data.y().elements() };
+    let Observed { outcomes, observed } = heads.outcomes(&batcher.outcomes(&all), data.y().mask());
+    Rows { inputs, outcomes, observed, numeric: None, width, d: scales.len(), subjects: data.groups_of(&all) }
+}
+
+/// How the `d` elements of an outcome become the heads of a network.
+struct Heads<'a> {
+    laws: &'a [HeadLaw],
+    scales: &'a [OutcomeScale],
+    d: usize,
+}
+
+/// Outcomes of heads, and which were observed; none: all were.
+struct Observed {
+    outcomes: Vec<f32>,
+    observed: Option<Vec<bool>>,
+}
+
+impl Heads<'_> {
+    fn outcomes(&self, y: &[f32], mask: Option<&[bool]>) -> Observed {
+        let transform = |(y, scale): (&f32, &OutcomeScale)| scale.transform(f64::from(*y)) as f32;
+        if self.d == self.scales.len() {
+            let outcomes = y.iter().zip(self.scales.iter().cycle()).map(transform).collect();
+            return Observed { outcomes, observed: mask.map(<[bool]>::to_vec) };
+        }
+        let (mut outcomes, mut observed) = (Vec::new(), Vec::new());
+        for (i, unit) in y.chunks_exact(self.d).enumerate() {
+            let mut head = 0;
+            for (j, &value) in unit.iter().enumerate() {
+                let is_observed = mask.is_none_or(|mask| mask[i * self.d + j]);
+                if let Some(HeadLaw::Positive { .. }) = self.laws.get(head) {
+                    let positive = value > 0.0;
+                    outcomes.push(if positive { 1.0 } else { 0.0 });
+                    observed.push(is_observed);
+                    head += 1;
+                    outcomes.push(if positive { transform((&value, &self.scales[head])) } else { 0.0 });
+                    observed.push(is_observed && positive);
+                } else {
+                    outcomes.push(transform((&value, &self.scales[head])));
+                    observed.push(is_observed);
+                }
+                head += 1;
+            }
+        }
+        Observed { outcomes, observed: Some(observed) }
     }
 }

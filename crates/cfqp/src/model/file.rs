@@ -133,6 +133,7 @@ impl Header {
             members,
             scales: density.scales.clone(),
             calibration: density.calibration.clone(),
+            chance_calibration: density.chance_calibration.clone(),
             learned_rho: density.learned_rho,
             error_ratio: density.error_ratio,
         }))

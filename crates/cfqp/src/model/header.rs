@@ -48,6 +48,9 @@ pub(crate) struct DensityHeader {
     pub forms: Vec<Form>,
     pub scales: Vec<OutcomeScale>,
     pub calibration: LevelCalibration,
+    /// Of intervals of probabilities, if there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chance_calibration: Option<LevelCalibration>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub learned_rho: Option<f64>,
     /// The variance of the error of the ensemble over that between members.
@@ -60,6 +63,7 @@ impl DensityHeader {
             forms: ensemble.members.iter().map(|member| member.form.clone()).collect(),
             scales: ensemble.scales.clone(),
             calibration: ensemble.calibration.clone(),
+            chance_calibration: ensemble.chance_calibration.clone(),
             learned_rho: ensemble.learned_rho,
             error_ratio: ensemble.error_ratio,
         }
@@ -71,17 +75,18 @@ impl DensityHeader {
         let x = x * (1 + usize::from(header.shapes.missing));
         let form = |form: &Form| {
             let inputs = form.x_cosines.len() == x && form.t_cosines.len() == header.shapes.t;
-            inputs && form.outcomes == d && form.is_bounded()
+            let elements = form.is_bounded() && form.elements().len() == d;
+            inputs && form.outcomes == self.scales.len() && elements
         };
         let chosen = self.forms.first().is_some_and(|first| first.classes == header.classes);
         let rho = self.learned_rho.is_none_or(|rho| (0.0..=1.0).contains(&rho));
         chosen
             && self.forms.iter().all(form)
-            && self.scales.len() == d
             && (0.0..100.0).contains(&self.error_ratio)
             && rho
             && self.scales.iter().all(|scale| scale.is_sound())
             && self.calibration.is_sound()
+            && self.chance_calibration.as_ref().is_none_or(LevelCalibration::is_sound)
     }
 }
 

@@ -1,0 +1,234 @@
+//! Kinds of outcomes: what the values of an outcome mean, and so which likelihood and which answer they have.
+
+use serde::{Deserialize, Serialize};
+
+use super::Units;
+use crate::error::{Error, Result};
+
+/// Outcomes with more elements than this are numbers.
+pub(crate) const MAX_KIND_ELEMENTS: usize = 8;
+/// The share of zeros from which an outcome is an amount with zeros.
+const MIN_ZERO_SHARE: f64 = 0.05;
+/// Whole numbers with a larger mean are not counted one by one.
+const MAX_MEAN_COUNT: f64 = 50.0;
+/// The largest number of ordered levels that are recognised, and that are allowed.
+const MAX_RECOGNISED_LEVELS: usize = 10;
+const MAX_LEVELS: usize = 50;
+
+/// What one element of an outcome is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum OutcomeKind {
+    /// A number.
+    #[default]
+    Number,
+    /// 0 or 1. An answer is the probability of 1.
+    YesNo,
+    /// 0, 1, 2, ... An answer is an expected count with an interval of counts.
+    Count,
+    /// One of few levels that have an order, given as numbers.
+    Ordered,
+    /// 0 or a positive amount.
+    Amount,
+    /// One level of an unordered category: 1 for units of that level. An answer is the probability of the level. The levels
+    /// of one category are adjacent elements with the same number.
+    Level(usize),
+}
+
+impl OutcomeKind {
+    /// The name, as in the program's flag `--y-kind`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Number => "number",
+            Self::YesNo => "yes-no",
+            Self::Count => "count",
+            Self::Ordered => "ordered",
+            Self::Amount => "amount",
+            Self::Level(_) => "category",
+        }
+    }
+
+    /// Whether answers are probabilities.
+    pub fn is_chance(self) -> bool {
+        matches!(self, Self::YesNo | Self::Level(_))
+    }
+
+    /// The kind that observed values look like. Categories are not recognised: their levels have no numbers.
+    ///
+    /// # Examples
+    /// ```
+    /// use cfqp::data::OutcomeKind;
+    ///
+    /// assert_eq!(OutcomeKind::recognise(&[0.0, 1.0, 1.0]), OutcomeKind::YesNo);
+    /// assert_eq!(OutcomeKind::recognise(&[0.0, 3.0, 1.0, 7.0]), OutcomeKind::Count);
+    /// assert_eq!(OutcomeKind::recognise(&[0.0, 0.0, 12.5, 31.2]), OutcomeKind::Amount);
+    /// assert_eq!(OutcomeKind::recognise(&[1.2, -0.4]), OutcomeKind::Number);
+    /// ```
+    pub fn recognise(values: &[f32]) -> Self {
+        if values.is_empty() || values.iter().any(|value| *value < 0.0) {
+            return Self::Number;
+        }
+        let distinct = few_distinct(values, MAX_RECOGNISED_LEVELS);
+        let whole = values.iter().all(|value| value.fract() == 0.0);
+        let count = values.len() as f64;
+        let mean = values.iter().map(|value| f64::from(*value)).sum::<f64>() / count;
+        let zeros = values.iter().filter(|value| **value == 0.0).count() as f64;
+        match distinct.as_deref() {
+            Some([] | [_]) => Self::Number,
+            Some([zero, one]) if *zero == 0.0 && *one == 1.0 => Self::YesNo,
+            Some([_, _]) => Self::Number,
+            Some(levels) if whole && is_run_from_one(levels) => Self::Ordered,
+            _ if whole && zeros > 0.0 && mean <= MAX_MEAN_COUNT => Self::Count,
+            _ if zeros >= MIN_ZERO_SHARE * count
+                && distinct.as_ref().is_none_or(|levels| levels.len() > 2) =>
+            {
+                Self::Amount
+            }
+            _ => Self::Number,
+        }
+    }
+
+    /// Checks that observed values are of this kind; `name` is that of the outcome.
+    fn check(self, name: &str, values: &[f32]) -> Result<()> {
+        let (fits, rule): (fn(f32) -> bool, &str) = match self {
+            Self::Number => return Ok(()),
+            Self::YesNo | Self::Level(_) => (|value| value == 0.0 || value == 1.0, "0 or 1"),
+            Self::Count => (|value| value >= 0.0 && value.fract() == 0.0, "a whole number from 0 on"),
+            Self::Amount => (|value| value >= 0.0, "0 or positive"),
+            Self::Ordered => return check_levels(name, values),
+        };
+        match values.iter().find(|value| !fits(**value)) {
+            None => Ok(()),
+            Some(value) => {
+                let problem = format!("{value} is not {rule}, as an outcome of kind {} must be", self.name());
+                Err(Error::data(name, problem, "correct the value, or give another kind of outcome"))
+            }
+        }
+    }
+}
+
+/// Few levels that are not the same for all.
+fn check_levels(name: &str, values: &[f32]) -> Result<()> {
+    match few_distinct(values, MAX_LEVELS) {
+        Some(levels) if levels.len() > 1 => Ok(()),
+        Some(_) => Err(Error::data(name, "all units have the same level", "give an outcome that varies")),
+        None => {
+            let problem = format!("more than {MAX_LEVELS} different values");
+            Err(Error::data(name, problem, "give the outcome as a number, or fewer levels"))
+        }
+    }
+}
+
+/// The distinct values in ascending order; none if there are more than `most`.
+fn few_distinct(values: &[f32], most: usize) -> Option<Vec<f32>> {
+    let mut distinct: Vec<f32> = Vec::new();
+    for &value in values {
+        if let Err(at) = distinct.binary_search_by(|found| found.total_cmp(&value)) {
+            if distinct.len() == most {
+                return None;
+            }
+            distinct.insert(at, value);
+        }
+    }
+    Some(distinct)
+}
+
+/// Whether levels are 1, 2, 3, ...
+fn is_run_from_one(levels: &[f32]) -> bool {
+    levels.len() > 2 && levels.iter().enumerate().all(|(i, level)| *level == (i + 1) as f32)
+}
+
+/// The observed values of element `j`.
+pub(crate) fn observed_values(y: &Units, j: usize) -> Vec<f32> {
+    let observed = (0..y.len()).filter(|&i| y.mask_row(i).is_none_or(|mask| mask[j]));
+    observed.map(|i| y.row(i)[j]).collect()
+}
+
+/// The kinds that outcomes look like; numbers, unless a unit has few elements in one row.
+pub(super) fn recognise_kinds(y: &Units) -> Vec<OutcomeKind> {
+    let elements = y.elements();
+    if y.shape().len() > 1 || elements > MAX_KIND_ELEMENTS {
+        return vec![OutcomeKind::Number; elements];
+    }
+    (0..elements).map(|j| OutcomeKind::recognise(&observed_values(y, j))).collect()
+}
+
+/// Checks that there is one kind per element and that values are of their kind.
+pub(super) fn check_kinds(y: &Units, kinds: &[OutcomeKind]) -> Result<()> {
+    let elements = y.elements();
+    if kinds.len() != elements {
+        let problem = format!("{} kinds are given for {elements} elements", kinds.len());
+        return Err(Error::data("y", problem, "give the kind of every element"));
+    }
+    for (j, &kind) in kinds.iter().enumerate().filter(|(_, kind)| **kind != OutcomeKind::Number) {
+        kind.check(&format!("y[{j}]"), &observed_values(y, j))?;
+    }
+    check_categories(y, kinds)
+}
+
+/// Checks that a unit has exactly one level of every category.
+fn check_categories(y: &Units, kinds: &[OutcomeKind]) -> Result<()> {
+    let mut first = 0;
+    for group in kinds.chunk_by(|a, b| a == b && matches!(a, OutcomeKind::Level(_))) {
+        let levels = first..first + group.len();
+        first += group.len();
+        if !matches!(group[0], OutcomeKind::Level(_)) {
+            continue;
+        }
+        for i in 0..y.len() {
+            let observed = |j: usize| y.mask_row(i).is_none_or(|mask| mask[j]);
+            let ones = levels.clone().filter(|&j| y.row(i)[j] == 1.0).count();
+            if observed(levels.start) && ones != 1 {
+                let problem = format!("unit {i} has {ones} levels of a category");
+                return Err(Error::data("y", problem, "give exactly one level of every category"));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_recognised_from_values() {
+        let counts: Vec<f32> = (0..40).map(|i| (i % 13) as f32).collect();
+        let ratings: Vec<f32> = (0..40).map(|i| (1 + i % 5) as f32).collect();
+        let revenue: Vec<f32> = (0..40).map(|i| if i % 4 == 0 { 0.0 } else { 9.99 * i as f32 }).collect();
+        let whole_revenue: Vec<f32> =
+            (0..40).map(|i| if i % 4 == 0 { 0.0 } else { 100.0 * i as f32 }).collect();
+        let pressure: Vec<f32> = (0..40).map(|i| (110 + i) as f32).collect();
+        assert_eq!(OutcomeKind::recognise(&counts), OutcomeKind::Count);
+        assert_eq!(OutcomeKind::recognise(&ratings), OutcomeKind::Ordered);
+        assert_eq!(OutcomeKind::recognise(&revenue), OutcomeKind::Amount);
+        assert_eq!(OutcomeKind::recognise(&whole_revenue), OutcomeKind::Amount);
+        assert_eq!(OutcomeKind::recognise(&pressure), OutcomeKind::Number);
+        assert_eq!(
+            OutcomeKind::recognise(&[1.0, 2.0, 1.0]),
+            OutcomeKind::Number,
+            "two values, but not 0 and 1"
+        );
+        assert_eq!(OutcomeKind::recognise(&[0.0, 0.0]), OutcomeKind::Number);
+        assert_eq!(OutcomeKind::recognise(&[]), OutcomeKind::Number);
+        let long = Units::new("y", vec![9], vec![0.0; 18]).unwrap();
+        assert_eq!(recognise_kinds(&long), [OutcomeKind::Number; 9]);
+    }
+
+    #[test]
+    fn values_of_another_kind_are_refused() {
+        let y = Units::new("y", vec![2], vec![0.0, 1.0, 1.0, 0.0, 1.0, 0.0]).unwrap();
+        let category = [OutcomeKind::Level(0); 2];
+        assert!(check_kinds(&y, &category).is_ok());
+        assert!(check_kinds(&y, &[OutcomeKind::YesNo]).is_err(), "one kind per element");
+        let both = Units::new("y", vec![2], vec![1.0, 1.0]).unwrap();
+        assert!(check_kinds(&both, &category).unwrap_err().to_string().contains("2 levels"));
+        let half = Units::new("y", vec![1], vec![0.5, 1.0]).unwrap();
+        for kind in [OutcomeKind::YesNo, OutcomeKind::Count] {
+            assert!(check_kinds(&half, &[kind]).unwrap_err().to_string().contains("0.5"), "{kind:?}");
+        }
+        assert!(check_kinds(&half, &[OutcomeKind::Amount]).is_ok());
+        assert!(check_kinds(&half, &[OutcomeKind::Ordered]).is_ok());
+    }
+}

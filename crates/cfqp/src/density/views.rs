@@ -1,0 +1,159 @@
+//! What members say of the rows of a subject: classes, scores and predictions; and the distribution of an answer.
+
+use super::heads::HeadInput;
+use super::levels::Correlation;
+use super::member::Evaluator;
+use super::rows::Rows;
+use super::scale::OutcomeScale;
+use crate::math::{GaussianComponent, log_sum_exp_of};
+
+/// The smallest standard deviation of a component, in standardised outcomes; rounding errors are smaller.
+const MIN_DEVIATION: f64 = 1e-4;
+/// A question about the rows of some subjects, with treatments of every row, standardised, `[rows, d_t]`.
+#[derive(Clone, Copy)]
+pub(crate) struct Question<'a> {
+    pub rows: &'a Rows,
+    pub to: &'a [f32],
+    pub from: Option<&'a [f32]>,
+    pub rho: Correlation,
+}
+
+/// The distribution of one element of an answer, before calibration.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Distribution {
+    pub components: Vec<GaussianComponent>,
+    /// The variance between members of the class of every component.
+    pub between: Vec<f64>,
+}
+
+impl Distribution {
+    /// The mean.
+    pub(crate) fn mean(&self) -> f64 {
+        self.components.iter().map(|component| component.weight * component.mean).sum()
+    }
+
+    /// The components, widened by `spread` standard deviations between members.
+    pub(crate) fn widened(&self, spread: f64) -> Vec<GaussianComponent> {
+        let widen = |(component, between): (&GaussianComponent, &f64)| GaussianComponent {
+            deviation: (component.deviation.powi(2) + spread.powi(2) * between).sqrt().max(MIN_DEVIATION),
+            ..*component
+        };
+        self.components.iter().zip(&self.between).map(widen).collect()
+    }
+}
+
+/// One member's view of the rows of a subject under one class.
+pub(crate) struct ClassView {
+    pub posterior: f64,
+    /// Normal scores of every element of every row, `[rows, d]`; NaN where missing.
+    pub scores: Vec<f64>,
+    /// log s of every element of every row, `[rows, d]`.
+    pub(super) log_scales: Vec<f64>,
+}
+
+impl ClassView {
+    /// The smaller scale over the larger one, of element `j` of the `i`-th row and its prediction.
+    pub(super) fn scale_ratio(&self, prediction: &Prediction, i: usize, k: usize, j: usize, d: usize) -> f64 {
+        (-(self.log_scales[i * d + j] - prediction.to.log_scales[k * d + j]).abs()).exp()
+    }
+}
+
+/// Posterior and scores of every class.
+pub(crate) fn class_views(member: &mut Evaluator<'_>, rows: &Rows, of_subject: &[usize]) -> Vec<ClassView> {
+    let (classes, d) = (member.member.form.classes, rows.d);
+    let mut joint = vec![0.0; classes];
+    let mut logits = vec![0.0; classes];
+    let mut scores = vec![Vec::with_capacity(of_subject.len() * d); classes];
+    let mut log_scales = scores.clone();
+    for &row in of_subject {
+        member.forward(rows.input(row));
+        member.add_densities(rows, row, &mut joint);
+        logits.iter_mut().zip(&member.pass.logits).for_each(|(sum, logit)| *sum += logit);
+        for (k, scores) in scores.iter_mut().enumerate() {
+            scores.extend((0..d).map(|j| member.score(rows, row, k, j)));
+            log_scales[k].extend_from_slice(&member.pass.log_scales[k * d..][..d]);
+        }
+    }
+    logits.iter_mut().for_each(|logit| *logit /= of_subject.len() as f64);
+    joint.iter_mut().zip(&logits).for_each(|(joint, logit)| *joint += logit);
+    let total = log_sum_exp_of(&joint);
+    let each = joint.iter().zip(scores).zip(log_scales);
+    each.map(|((joint, scores), log_scales)| {
+        let posterior = (joint - total).exp();
+        ClassView { posterior, scores, log_scales }
+    })
+    .collect()
+}
+
+/// Location and scale of every class and element.
+#[derive(Clone, Debug)]
+pub(crate) struct Location {
+    means: Vec<f32>,
+    log_scales: Vec<f64>,
+}
+
+impl Location {
+    /// Those of covariates `x` under treatment `t`.
+    pub(crate) fn new(member: &mut Evaluator<'_>, x: &[f32], t: &[f32]) -> Self {
+        let input: Vec<f32> = x.iter().chain(t).copied().collect();
+        member.forward(&input);
+        Self { means: member.pass.means.clone(), log_scales: member.pass.log_scales.clone() }
+    }
+
+    /// The smaller scale over the larger one, of element `i` here and there.
+    pub(crate) fn scale_ratio(&self, other: &Self, i: usize) -> f64 {
+        (-(self.log_scales[i] - other.log_scales[i]).abs()).exp()
+    }
+
+    /// The change of the mean of element `i` from here to there.
+    pub(super) fn response(&self, other: &Self, i: usize) -> f64 {
+        f64::from(other.means[i] - self.means[i])
+    }
+
+    /// The root mean square of the scales of some elements.
+    pub(super) fn pooled_scale(&self, elements: impl Iterator<Item = usize>) -> f64 {
+        let squares: Vec<f64> = elements.map(|i| (2.0 * self.log_scales[i]).exp()).collect();
+        crate::math::mean(&squares).sqrt()
+    }
+
+    /// What the law of outcome `head` of class `k` depends on, of `outcomes`.
+    pub(super) fn head_input(&self, k: usize, head: usize, outcomes: usize) -> HeadInput<'_> {
+        let means = &self.means[k * outcomes..][..outcomes];
+        HeadInput { head, means, log_scale: self.log_scales[k * outcomes + head] }
+    }
+
+    /// (y - m) / s
+    pub(super) fn residual(&self, i: usize, y: f64) -> f64 {
+        (y - f64::from(self.means[i])) * (-self.log_scales[i]).exp()
+    }
+
+    /// m + s z
+    pub(crate) fn at(&self, i: usize, z: f64) -> f64 {
+        f64::from(self.means[i]) + self.log_scales[i].exp() * z
+    }
+}
+
+/// One member's prediction under the treatments of a question.
+pub(super) struct Prediction {
+    pub to: Location,
+    pub from: Option<Location>,
+    /// Under the factual treatment; none if all outcomes are numbers.
+    pub here: Option<Location>,
+}
+
+impl Prediction {
+    pub(super) fn new(member: &mut Evaluator<'_>, question: &Question<'_>, row: usize) -> Self {
+        let d_t = question.to.len() / question.rows.len();
+        let (x, own) = question.rows.input(row).split_at(question.rows.width - d_t);
+        let has_others = !member.member.form.outcome_laws.is_empty();
+        let here = has_others.then(|| Location::new(member, x, own));
+        let mut under = |t: &[f32]| Location::new(member, x, &t[row * d_t..][..d_t]);
+        Self { to: under(question.to), from: question.from.map(&mut under), here }
+    }
+
+    /// The outcome, or the effect, at residual z, in standardised outcomes.
+    pub(super) fn value(&self, i: usize, z: f64, scale: OutcomeScale) -> f64 {
+        let to = scale.restore(self.to.at(i, z));
+        to - self.from.as_ref().map_or(0.0, |from| scale.restore(from.at(i, z)))
+    }
+}
