@@ -83,6 +83,15 @@ impl Model {
             upper: Units::new("upper", shape(), join(|batch| &batch.upper))?,
             posterior: join(|batch| &batch.posterior),
             diagnoses: batches.iter().flat_map(|batch| batch.diagnoses.iter().copied()).collect(),
+            members: match batches {
+                [batch] => {
+                    let points = batch.members.iter();
+                    points
+                        .map(|points| Units::new("member", shape(), points.clone()))
+                        .collect::<Result<_>>()?
+                }
+                _ => Vec::new(),
+            },
             rho,
         })
     }
@@ -106,7 +115,8 @@ impl Model {
     /// Replaces standardised outcomes, or differences of outcomes, by those on the scale of the data.
     pub(super) fn restore(&self, batch: &mut BatchAnswers, effect: bool) {
         let scaler = &self.scaler().y;
-        for values in [&mut batch.point, &mut batch.lower, &mut batch.upper] {
+        let intervals = [&mut batch.point, &mut batch.lower, &mut batch.upper];
+        for values in intervals.into_iter().chain(&mut batch.members) {
             for unit in values.chunks_exact_mut(scaler.elements()) {
                 if effect {
                     unit.iter_mut().enumerate().for_each(|(i, value)| *value *= scaler.deviation(i));
@@ -272,6 +282,8 @@ pub(super) struct BatchAnswers {
     pub upper: Vec<f32>,
     pub posterior: Vec<f32>,
     pub diagnoses: Vec<Diagnosis>,
+    /// The points of every member of a density.
+    pub members: Vec<Vec<f32>>,
 }
 
 #[cfg(test)]

@@ -1,21 +1,25 @@
 //! The average effect over units, with its interval.
 //!
 //! The interval has two parts: the error of the model, and the sampling of the units. Units share the model's errors,
-//! which therefore do not average out: the half widths of the units' intervals are averaged. Units are independent, so
-//! the error of sampling them falls with their number:
+//! which therefore do not average out. An ensemble of densities shows them by the averages of its members; t is Student's
+//! t for their number:
+//!
+//! ```text
+//! half width^2 = t^2 (ratio * var(members' averages) + var(unit effects) / n)
+//! ```
+//!
+//! Of other models, the half widths of the units' intervals are averaged, as if all errors had the same sign:
 //!
 //! ```text
 //! half width^2 = (mean of the units' half widths)^2 + z^2 var(unit effects) / n
 //! ```
-//!
-//! The first part is conservative: it assumes that all errors have the same sign.
 
 use serde::{Serialize, Serializer};
 
 use super::answer::Answers;
 use super::tabulate::Tabulation;
 use crate::data::Units;
-use crate::math::normal_half_width;
+use crate::math::{normal_half_width, standard_deviation, student_half_width};
 use crate::model::Model;
 
 /// The average effect on one outcome over a group of units; for an outcome with several elements, on their mean.
@@ -94,6 +98,8 @@ pub struct Averages {
     /// `[groups][outcomes]`
     sums: Vec<Vec<EffectSums>>,
     z: f64,
+    /// The variance of the error of an average over that between members.
+    error_ratio: f64,
 }
 
 /// Sums over the units of a group.
@@ -106,6 +112,8 @@ struct EffectSums {
     below: f64,
     /// Distances from the effects to the upper ends.
     above: f64,
+    /// Effects of every member; empty if there are none.
+    members: Vec<f64>,
 }
 
 impl Averages {
@@ -115,7 +123,7 @@ impl Averages {
         let outcomes: Vec<_> = tabulation.outcomes().map(|(name, range)| (name.to_owned(), range)).collect();
         let groups = 3 + model.classes();
         let sums = vec![vec![EffectSums::default(); outcomes.len()]; groups];
-        Self { outcomes, sums, z: normal_half_width(level) }
+        Self { outcomes, sums, z: normal_half_width(level), error_ratio: model.member_error_ratio() }
     }
 
     /// Adds the effects of some units.
@@ -129,6 +137,7 @@ impl Averages {
                     let elements = &units.row(i)[range.clone()];
                     elements.iter().map(|v| f64::from(*v)).sum::<f64>() / elements.len() as f64
                 };
+                let of_members: Vec<f64> = effects.members.iter().map(&mean).collect();
                 let (effect, low, high) = (mean(&effects.point), mean(&effects.lower), mean(&effects.upper));
                 let supported = (!diagnosis.off_support).then_some(0);
                 let groups = [supported, Some(1), diagnosis.ok().then_some(2), Some(3 + diagnosis.class)];
@@ -139,6 +148,8 @@ impl Averages {
                     sums.squares += effect * effect;
                     sums.below += effect - low;
                     sums.above += high - effect;
+                    sums.members.resize(of_members.len(), 0.0);
+                    sums.members.iter_mut().zip(&of_members).for_each(|(sum, effect)| *sum += effect);
                 }
             }
         }
@@ -156,7 +167,7 @@ impl Averages {
                     2 => EffectGroup::Ok,
                     g => EffectGroup::Class(g - 3),
                 };
-                averages.push(sums[o].average(name, group, self.z));
+                averages.push(sums[o].average(name, group, self.z, self.error_ratio));
             }
         }
         averages
@@ -164,11 +175,15 @@ impl Averages {
 }
 
 impl EffectSums {
-    fn average(&self, outcome: &str, group: EffectGroup, z: f64) -> AverageEffect {
+    fn average(&self, outcome: &str, group: EffectGroup, z: f64, error_ratio: f64) -> AverageEffect {
         let effect = self.effect / self.n;
         let variance = (self.squares / self.n - effect * effect).max(0.0);
-        let sampling = z * z * variance / self.n;
-        let half_width = |distances: f64| ((distances / self.n).powi(2) + sampling).sqrt();
+        let sampling = variance / self.n;
+        let between = standard_deviation(&self.members).powi(2) / self.n.powi(2);
+        let half_width = |distances: f64| match self.members.len() {
+            0 | 1 => ((distances / self.n).powi(2) + z * z * sampling).sqrt(),
+            members => student_half_width(z, members - 1) * (error_ratio * between + sampling).sqrt(),
+        };
         AverageEffect {
             outcome: outcome.to_owned(),
             group,

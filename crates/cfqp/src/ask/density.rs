@@ -45,7 +45,8 @@ impl Model {
                         let (lower, upper) = ensemble.interval(element, distribution, asked_interval);
                         [distribution.mean() as f32, lower as f32, upper as f32]
                     });
-                    answered.push((row, answer.posterior, elements.collect::<Vec<_>>()));
+                    let elements = elements.collect::<Vec<_>>();
+                    answered.push((row, answer, elements));
                 }
             }
             answered
@@ -57,12 +58,19 @@ impl Model {
             upper: zeros(n * d),
             posterior: zeros(n * classes),
             diagnoses: Vec::new(),
+            members: vec![zeros(n * d); ensemble.members.len()],
         };
-        for (row, posterior, elements) in parts.into_iter().flatten() {
-            posterior.iter().enumerate().for_each(|(k, &p)| batch.posterior[row * classes + k] = p as f32);
+        for (row, answer, elements) in parts.into_iter().flatten() {
+            answer
+                .posterior
+                .iter()
+                .enumerate()
+                .for_each(|(k, &p)| batch.posterior[row * classes + k] = p as f32);
             for (j, [point, lower, upper]) in elements.into_iter().enumerate() {
                 let at = row * d + j;
                 (batch.point[at], batch.lower[at], batch.upper[at]) = (point, lower, upper);
+                let of_members = batch.members.iter_mut().zip(&answer.elements[j].members);
+                of_members.for_each(|(points, &mean)| points[at] = mean as f32);
             }
         }
         batch.diagnoses = self.diagnose(&batch.posterior, asked, &vec![false; n]);

@@ -15,7 +15,7 @@ use super::treatments::treatment_quantiles;
 use crate::Result;
 use crate::data::{Dataset, UnitData, Units};
 use crate::math::{mean, normal_half_width, standard_deviation};
-use crate::model::{Model, Predictor};
+use crate::model::Model;
 use crate::plain::{PlainEstimate, PlainMethod, plain_estimates, treatment_levels};
 
 /// Largest number of units that are compared.
@@ -112,16 +112,13 @@ impl Model {
         outcomes: &[std::ops::Range<usize>],
     ) -> Result<Vec<OwnEffect>> {
         let answers = self.effects(data, from, to, options)?;
-        let mut members = Vec::new();
-        if self.members() > 1 {
+        let mut members = answers.members.clone();
+        if members.is_empty() && self.members() > 1 {
             for member in 0..self.members() {
                 members.push(self.with_member(member).effects(data, from, to, options)?.point);
             }
         }
-        let factor = match &self.predictor {
-            Predictor::ClassNetworks(networks) => f64::from(networks.calibration.member_factor),
-            Predictor::Density(_) => 1.0,
-        };
+        let factor = self.member_error_ratio();
         let own = |range: &std::ops::Range<usize>| {
             let effects = unit_means(&answers.point, range);
             let sampling = standard_deviation(&effects).powi(2) / effects.len() as f64;

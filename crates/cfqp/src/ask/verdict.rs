@@ -31,6 +31,8 @@ const MAX_EXCESS_LEVEL: f64 = 0.92;
 
 /// The share of the variance of held-out outcomes below which the model's predictions are doubtful.
 const MIN_R2: f64 = 0.05;
+/// The same if all outcomes are yes or no, or categories.
+const MIN_CHANCE_R2: f64 = 0.01;
 
 /// The distances between the model's average effect and a plain estimate, in standard errors of a single outcome, above
 /// which agreement is doubtful and failed.
@@ -204,9 +206,12 @@ impl Model {
     /// did not compute it.
     fn predictive_power(&self) -> Option<Verdict> {
         let r2 = self.fit_report().r2?;
+        // of yes or no, even the true probabilities explain little
+        let only_chances = self.outcome_kinds().iter().all(|kind| kind.is_chance());
+        let least = if only_chances { MIN_CHANCE_R2 } else { MIN_R2 };
         let figures = format!("R2 = {:.3}, standard error {:.3}", r2.value, r2.standard_error);
         let sentence = match r2.value {
-            value if value >= MIN_R2 => format!(
+            value if value >= least => format!(
                 "covariates and treatment predict {:.1}% of the variance of held-out outcomes ({figures})",
                 100.0 * value
             ),
@@ -219,7 +224,7 @@ impl Model {
                 "covariates and treatment predict held-out outcomes no better than a constant ({figures})"
             ),
         };
-        let limits = VerdictLimits { ok: MIN_R2, failed: -r2.standard_error };
+        let limits = VerdictLimits { ok: least, failed: -r2.standard_error };
         let mut verdict = Verdict::new(Assumption::PredictivePower, r2.value, limits, sentence);
         if r2.value < r2.standard_error && verdict.grade == Grade::Ok {
             verdict.grade = Grade::Doubtful;
@@ -319,19 +324,22 @@ impl Model {
     /// above the level, or if another number of classes would be as good.
     fn calibration_verdict(&self, data: &Dataset, factual: &Answers, options: AskOptions) -> Verdict {
         let level = options.level;
-        let covered = covered_share(data.y(), &factual.lower, &factual.upper);
+        let covered = self.factual_coverage(data, factual);
         let simulated = self.simulated_coverage(data, options);
-        let factual = format!("{:.1}% of the observed outcomes, with fresh noise (rho = 0)", 100.0 * covered);
-        let sentence = match simulated {
-            None => format!("intervals at level {level} cover {factual}"),
-            Some(share) => format!(
-                "intervals at level {level} cover {:.1}% of outcomes in a simulated second world with rho {}, and {factual}",
-                100.0 * share,
-                self.used_rho(options.rho)
-            ),
-        };
+        let parts = [
+            simulated.map(|share| {
+                let rho = self.used_rho(options.rho);
+                let of = if covered.is_some() { "outcomes" } else { "probabilities" };
+                format!("{:.1}% of {of} in a simulated second world with rho {rho}", 100.0 * share)
+            }),
+            covered.map(|share| {
+                format!("{:.1}% of the observed outcomes, with fresh noise (rho = 0)", 100.0 * share)
+            }),
+        ];
+        let covers = parts.into_iter().flatten().collect::<Vec<_>>().join(", and ");
+        let sentence = format!("intervals at level {level} cover {covers}");
         let limits = VerdictLimits { ok: level - 0.05, failed: level - 0.15 };
-        let figure = simulated.map_or(covered, |share| share.min(covered));
+        let figure = simulated.into_iter().chain(covered).fold(1.0, f64::min);
         let mut verdict = Verdict::new(Assumption::Calibration, figure, limits, sentence);
         let is_excessive = figure > level + MAX_EXCESS_COVERAGE && level < MAX_EXCESS_LEVEL;
         if is_excessive && verdict.grade == Grade::Ok {
@@ -346,6 +354,21 @@ impl Model {
             verdict.sentence += &reason;
         }
         verdict
+    }
+
+    /// The share of the observed outcomes inside their intervals; none if all answers are probabilities, whose intervals
+    /// hold no outcomes.
+    fn factual_coverage(&self, data: &Dataset, factual: &Answers) -> Option<f64> {
+        let kinds = self.outcome_kinds();
+        if !kinds.iter().any(|kind| kind.is_chance()) {
+            return Some(covered_share(data.y(), &factual.lower, &factual.upper));
+        }
+        let d = kinds.len();
+        let counted =
+            |i: usize| !kinds[i % d].is_chance() && data.y().mask_row(i / d).is_none_or(|mask| mask[i % d]);
+        let is_counted: Vec<bool> = (0..data.len() * d).map(counted).collect();
+        let (lower, upper) = (factual.lower.values(), factual.upper.values());
+        coverage(data.y().values(), lower, upper, Some(&is_counted)).map(|coverage| coverage.share)
     }
 
     /// Why intervals of a density may not hold although its second world says so: classes that the data do not determine.

@@ -210,7 +210,8 @@ fn chance_distribution(
     let mean = crate::math::mean(&centres);
     let n = centres.len() as f64;
     let between = centres.iter().map(|p| (p - mean).powi(2)).sum::<f64>() / f64::max(n - 1.0, 1.0);
-    let mut distribution = Distribution::default();
+    let members = parts.iter().map(|part| part.fresh).collect();
+    let mut distribution = Distribution { members, ..Distribution::default() };
     for (weight, rho) in question.rho.nodes() {
         for (value, centre) in at(rho).zip(&centres) {
             let mean = value + (factor.sqrt() - 1.0) * (centre - mean);
@@ -232,9 +233,10 @@ fn outcome_distribution(
     let mut distribution = Distribution::default();
     let mut centres = Vec::with_capacity(members.len());
     for member in members {
-        let mut centre = 0.0;
+        let (mut centre, mut fresh_mean) = (0.0, 0.0);
         for (k, view) in member.classes.iter().enumerate() {
             let SameAndFresh { same, fresh } = member.masses(element, k);
+            fresh_mean += view.posterior * mean(&fresh);
             let fresh_share = if same.is_some() { 1.0 - rho } else { 1.0 };
             let parts = [(rho, same.unwrap_or_default()), (fresh_share, fresh)];
             for (part, masses) in parts.iter().filter(|(part, _)| *part > 0.0) {
@@ -247,6 +249,7 @@ fn outcome_distribution(
             }
         }
         centres.push(centre);
+        distribution.members.push(fresh_mean);
     }
     let mean = crate::math::mean(&centres);
     let squares: f64 = centres.iter().map(|centre| (centre - mean).powi(2)).sum();

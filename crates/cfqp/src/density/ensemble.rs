@@ -140,14 +140,17 @@ impl Ensemble {
         let (d, share) = (question.rows.d, 1.0 / views.len() as f64);
         let mut distribution = Distribution::default();
         let mut residuals: Vec<ResidualComponent> = Vec::new();
+        let mut by_member = vec![(0.0, 0.0); views.len()];
         let all = self.class_counts().into_iter().flat_map(|classes| (0..classes).map(move |k| (classes, k)));
         for (classes, k) in all {
             let first = distribution.components.len();
             let mut centres = Centres::default();
             // the member's centre, of every component
             let mut of_component = Vec::new();
-            let members = evaluators.iter().zip(views).zip(predictions);
-            for ((member, views), prediction) in members.filter(|((_, views), _)| views.len() == classes) {
+            let members = evaluators.iter().zip(views).zip(predictions).zip(&mut by_member);
+            for (((member, views), prediction), sums) in
+                members.filter(|(((_, views), _), _)| views.len() == classes)
+            {
                 let view = &views[k];
                 if view.posterior < MIN_POSTERIOR {
                     continue;
@@ -171,6 +174,7 @@ impl Ensemble {
                     }
                 }
                 centres.add(view.posterior, centre);
+                *sums = (sums.0 + view.posterior, sums.1 + view.posterior * centre);
                 of_component.resize(distribution.components.len() - first, centre);
             }
             let factor = self.spread_factor(views.len());
@@ -180,6 +184,7 @@ impl Ensemble {
             }
             distribution.between.resize(distribution.components.len(), factor * centres.variance());
         }
+        distribution.members = by_member.iter().map(|(weight, sum)| sum / weight).collect();
         let total: f64 = distribution.components.iter().map(|component| component.weight).sum();
         distribution.components.iter_mut().for_each(|component| component.weight /= total);
         distribution

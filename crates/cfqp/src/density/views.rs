@@ -24,6 +24,9 @@ pub(crate) struct Distribution {
     pub components: Vec<GaussianComponent>,
     /// The variance between members of the class of every component.
     pub between: Vec<f64>,
+    /// The mean of every member; of outcomes that are not numbers with fresh noise, as what a unit showed is the same for
+    /// all members.
+    pub members: Vec<f64>,
 }
 
 impl Distribution {

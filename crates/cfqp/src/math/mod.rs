@@ -20,7 +20,9 @@ pub(crate) use mixture_quantile::{GaussianComponent, central_interval, mixture_c
 pub(crate) use partition::best_assignment;
 pub use partition::{adjusted_rand_index, best_matching, class_accuracy};
 pub(crate) use quadrature::{QuadratureNode, UNIFORM_NODES};
-pub(crate) use special::{ln_gamma, normal_cdf, normal_density, normal_half_width, normal_quantile};
+pub(crate) use special::{
+    ln_gamma, normal_cdf, normal_density, normal_half_width, normal_quantile, student_half_width,
+};
 pub(crate) use stats::{
     argmax, argmin, log_sum_exp, log_sum_exp_of, mean, mean_observed, paired_difference, standard_deviation,
 };

@@ -1,6 +1,6 @@
 //! Units as the rows that a density is fitted to and asked about.
 
-use crate::data::Dataset;
+use crate::data::{Dataset, OutcomeKind};
 use crate::density::{HeadLaw, OutcomeScale, Rows};
 use crate::models::Batcher;
 
@@ -23,6 +23,33 @@ pub(crate) fn density_rows(batcher: &Batcher<'_>, laws: &[HeadLaw], scales: &[Ou
     let heads = Heads { laws, scales, d: data.y().elements() };
     let Observed { outcomes, observed } = heads.outcomes(&batcher.outcomes(&all), data.y().mask());
     Rows { inputs, outcomes, observed, numeric: None, width, d: scales.len(), subjects: data.groups_of(&all) }
+}
+
+/// The kinds of the `elements` elements of an outcome whose heads have these laws; no laws: all are numbers.
+pub(crate) fn outcome_kinds(laws: &[HeadLaw], elements: usize) -> Vec<OutcomeKind> {
+    if laws.is_empty() {
+        return vec![OutcomeKind::Number; elements];
+    }
+    let (mut kinds, mut categories) = (Vec::new(), 0);
+    let mut after_positive = false;
+    for law in laws {
+        let kind = match law {
+            HeadLaw::Number => OutcomeKind::Number,
+            HeadLaw::Chance { .. } => OutcomeKind::YesNo,
+            HeadLaw::Count { .. } => OutcomeKind::Count,
+            HeadLaw::Ordered { .. } => OutcomeKind::Ordered,
+            HeadLaw::Positive { .. } => OutcomeKind::Amount,
+            HeadLaw::Level { level, .. } => {
+                categories += usize::from(*level == 0);
+                OutcomeKind::Level(categories - 1)
+            }
+        };
+        if !after_positive {
+            kinds.push(kind);
+        }
+        after_positive = kind == OutcomeKind::Amount;
+    }
+    kinds
 }
 
 /// How the `d` elements of an outcome become the heads of a network.
@@ -65,5 +92,39 @@ impl Heads<'_> {
             }
         }
         Observed { outcomes, observed: Some(observed) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_those_of_the_heads() {
+        let level = |level| HeadLaw::Level { level, levels: 2 };
+        let laws = [
+            HeadLaw::Positive { offset: 0.0 },
+            HeadLaw::Number,
+            level(0),
+            level(1),
+            level(0),
+            level(1),
+            HeadLaw::Number,
+        ];
+        let [first, second] = [OutcomeKind::Level(0), OutcomeKind::Level(1)];
+        let expected = [OutcomeKind::Amount, first, first, second, second, OutcomeKind::Number];
+        assert_eq!(outcome_kinds(&laws, 6), expected);
+        assert_eq!(outcome_kinds(&[], 2), [OutcomeKind::Number; 2]);
+    }
+
+    #[test]
+    fn an_amount_has_two_heads_of_which_the_second_is_missing_where_it_is_zero() {
+        let laws = [HeadLaw::Positive { offset: 0.0 }, HeadLaw::Number, HeadLaw::Chance { offset: 0.0 }];
+        let scales = [OutcomeScale::Identity; 3];
+        let heads = Heads { laws: &laws, scales: &scales, d: 2 };
+        let Observed { outcomes, observed } =
+            heads.outcomes(&[2.5, 1.0, 0.0, 0.0], Some(&[true, true, true, false]));
+        assert_eq!(outcomes, [1.0, 2.5, 1.0, 0.0, 0.0, 0.0]);
+        assert_eq!(observed.unwrap(), [true, true, true, true, false, false]);
     }
 }

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use burn::tensor::Device;
 
+use super::density_units::outcome_kinds;
 use super::header::Header;
 use super::predictor::Predictor;
 use super::{FitReport, Support};
 use crate::config::{Base, FitConfig};
-use crate::data::Scaler;
 use crate::data::table::Layout;
+use crate::data::{OutcomeKind, Scaler};
 use crate::density::{ClassWeights, NoiseLaw};
 use crate::models::Shapes;
 use crate::runtime::Pool;
@@ -127,6 +128,22 @@ impl Model {
                 self.classes() > 1 && networks.mixture.members[0].nets.len() == 1
             }
             Predictor::Density(_) => self.classes() > 1,
+        }
+    }
+
+    /// The kind of every element of an outcome.
+    pub fn outcome_kinds(&self) -> Vec<OutcomeKind> {
+        match &self.predictor {
+            Predictor::ClassNetworks(_) => vec![OutcomeKind::Number; self.scaler().y.elements()],
+            Predictor::Density(ensemble) => outcome_kinds(ensemble.outcome_laws(), ensemble.elements().len()),
+        }
+    }
+
+    /// The variance of the error of an average over that between members.
+    pub(crate) fn member_error_ratio(&self) -> f64 {
+        match &self.predictor {
+            Predictor::ClassNetworks(networks) => f64::from(networks.calibration.member_factor),
+            Predictor::Density(ensemble) => ensemble.error_ratio,
         }
     }
 

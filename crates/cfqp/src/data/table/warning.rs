@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 
 use super::layout::{Block, Feature, Layout, TableForm};
 use super::names::list_names;
-use crate::data::{Dataset, MIN_UNITS, Units};
+use crate::data::{Dataset, MIN_UNITS, OutcomeKind, Units};
 
 /// A variable with at most this number of distinct values has few.
 const MAX_FEW_VALUES: usize = 10;
@@ -116,7 +116,9 @@ impl Warning {
     pub fn find(data: &Dataset, layout: Option<&Layout>) -> Vec<Self> {
         let (x, y) = (covariate_columns(data, layout), outcome_columns(data, layout));
         let mut warnings = constant_columns(data, &x, &y);
-        warnings.extend(y.iter().filter_map(|column| outcome_warning(data.y(), column)));
+        let kinds = data.outcome_kinds();
+        let numbers = y.iter().filter(|column| kinds[column.elements.clone()].contains(&OutcomeKind::Number));
+        warnings.extend(numbers.filter_map(|column| outcome_warning(data.y(), column)));
         warnings.extend(treatment_warnings(data, layout));
         let has_covariates = layout.is_none_or(Layout::has_covariates);
         warnings.extend((!has_covariates).then_some(Self::NoCovariates));
