@@ -121,9 +121,9 @@ impl Loaded {
     }
 }
 
-/// Reads all units of a file that a model can be asked about, and prints to stderr which units are not used.
+/// Reads all units of a file that have an outcome and that a model can be asked about, and prints to stderr which units are not used.
 pub(crate) fn read_units(file: &Path, fitted: &Model, output: &OutputArgs) -> Result<Dataset> {
-    let mut stream = fitted.read_units(file, None)?;
+    let mut stream = fitted.read_observed_units(file)?;
     let units = read_all(&mut stream, file)?.units;
     print_dropped(file, &stream.summary(), output);
     Ok(units.data)

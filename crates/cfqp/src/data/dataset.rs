@@ -340,9 +340,11 @@ mod tests {
 
     #[test]
     fn only_a_unit_without_an_outcome_may_lack_its_treatment() {
-        let units = |mask: [bool; 3]| Units::with_mask("a", vec![1], vec![1.0; 3], Some(mask.to_vec())).unwrap();
+        let units =
+            |mask: [bool; 3]| Units::with_mask("a", vec![1], vec![1.0; 3], Some(mask.to_vec())).unwrap();
         let all = units([true; 3]);
-        let data = Dataset::new(all.clone(), units([true, false, true]), units([true, false, false])).unwrap();
+        let data =
+            Dataset::new(all.clone(), units([true, false, true]), units([true, false, false])).unwrap();
         let seen = |i: usize| (data.has_outcome(i), data.has_treatment(i));
         assert_eq!([0, 1, 2].map(seen), [(true, true), (false, false), (false, true)]);
         let error = data.check_observed().unwrap_err();

@@ -88,7 +88,9 @@ impl Samples {
                 Ok(()) => {
                     x.append(&mut arrays.x);
                     y.append(&mut arrays.y);
-                    t.extend(self.t[unit].iter().map(|recorded| recorded.map_or(f32::NAN, |(value, _)| value)));
+                    t.extend(
+                        self.t[unit].iter().map(|recorded| recorded.map_or(f32::NAN, |(value, _)| value)),
+                    );
                     treated_at.extend(self.treated_at[unit].map(|(time, _)| time));
                     kept.push(unit);
                 }

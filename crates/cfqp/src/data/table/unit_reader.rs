@@ -82,7 +82,8 @@ impl UnitReader {
         let options = layout.file_options(path);
         let columns = read_column_names(path, &options)?;
         let absent = rules.absent_columns(layout, &columns);
-        let needed: Vec<String> = layout.columns().into_iter().filter(|name| !absent.contains(name)).collect();
+        let needed: Vec<String> =
+            layout.columns().into_iter().filter(|name| !absent.contains(name)).collect();
         check_present(&needed, &columns).map_err(|problem| problem.at(path))?;
         let source = Source::open(path, &options, Some(&needed))?.with_absent(absent);
         let reading = Reading::new(&layout.missing, Decimal::new(layout.decimal));

@@ -108,7 +108,8 @@ impl WideConverter<'_> {
     /// Why a unit with these values has to be dropped; NaN stands for a missing value.
     fn find_missing(&self, t: &[f32], x: &[f32], y: &[f32]) -> Option<DropReason> {
         let is_missing = |value: &f32| value.is_nan();
-        let (missing_t, has_outcome) = (t.iter().map(is_missing).collect::<Vec<_>>(), !y.iter().all(is_missing));
+        let (missing_t, has_outcome) =
+            (t.iter().map(is_missing).collect::<Vec<_>>(), !y.iter().all(is_missing));
         if !self.rules.accept_treatment(&missing_t, has_outcome) {
             Some(DropReason::MissingTreatment)
         } else if !has_outcome && !self.rules.missing_outcome {
