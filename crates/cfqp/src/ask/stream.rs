@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use crate::data::table::{
-    FileFormat, Ids, Layout, ReadSummary, UnitBatch, UnitReader, UnitRules, list_names, read_column_names,
+    DropReason, FileFormat, Ids, Layout, ReadSummary, UnitBatch, UnitReader, UnitRules, list_names,
+    read_column_names,
 };
 use crate::data::{Dataset, Units, read_array};
 use crate::model::Model;
@@ -52,6 +53,7 @@ enum UnitSource {
 /// Units in memory, of which the first `done` have been returned.
 struct ArraySource {
     data: Dataset,
+    summary: ReadSummary,
     treatments: Option<Units>,
     done: usize,
     batch_size: usize,
@@ -90,15 +92,19 @@ impl Model {
         let (min, max) = BATCH_UNITS;
         let batch_size = (BATCH_VALUES / values.max(1)).clamp(min, max) / min * min;
         let source = if FileFormat::from_path(path) == Some(FileFormat::Npz) {
-            let data = match missing_outcome {
-                true => Dataset::read_npz_to_ask(path, &shapes.y, shapes.t)?,
-                false => drop_unobserved(Dataset::read_npz(path)?).map_err(|error| error.in_file(path))?,
+            let (data, summary) = match missing_outcome {
+                true => {
+                    let data = Dataset::read_npz_to_ask(path, &shapes.y, shapes.t)?;
+                    let summary = ReadSummary::for_units(data.len());
+                    (data, summary)
+                }
+                false => drop_unobserved(&Dataset::read_npz(path)?, path)?,
             };
             let read = |name: &str| read_treatments(path, name, data.len());
             let treatments = new_treatments.map(read).transpose()?;
             // units of one subject may be anywhere, and must be in one batch
             let batch_size = if data.groups().is_some() { data.len() } else { batch_size };
-            UnitSource::Arrays(Box::new(ArraySource { data, treatments, done: 0, batch_size }))
+            UnitSource::Arrays(Box::new(ArraySource { data, summary, treatments, done: 0, batch_size }))
         } else {
             let layout = self.layout_for(path)?;
             let extra: Vec<String> =
@@ -121,10 +127,19 @@ impl Model {
     }
 }
 
-/// The units with an outcome.
-fn drop_unobserved(data: Dataset) -> Result<Dataset> {
-    let observed: Vec<usize> = (0..data.len()).filter(|&i| data.has_outcome(i)).collect();
-    if observed.len() == data.len() { Ok(data) } else { data.pick(&observed) }
+/// The units with an outcome, and a summary of the others.
+fn drop_unobserved(data: &Dataset, path: &Path) -> Result<(Dataset, ReadSummary)> {
+    let (observed, others): (Vec<usize>, Vec<usize>) = (0..data.len()).partition(|&i| data.has_outcome(i));
+    let mut summary = ReadSummary::for_units(observed.len());
+    summary.rows = data.len();
+    for row in others {
+        summary.count_dropped(DropReason::MissingOutcome, || format!("row {row}"));
+    }
+    if observed.is_empty() {
+        let hint = "give units with an outcome: the array y, or other values of y_mask";
+        return Err(Error::file(path, "no unit has an outcome", hint));
+    }
+    Ok((data.pick(&observed)?, summary))
 }
 
 fn check_columns(path: &Path, layout: &Layout, names: &[String]) -> Result<()> {
@@ -164,7 +179,7 @@ impl UnitStream {
     /// What has been read and dropped so far.
     pub fn summary(&self) -> ReadSummary {
         match &self.source {
-            UnitSource::Arrays(arrays) => ReadSummary::for_units(arrays.data.len()),
+            UnitSource::Arrays(arrays) => arrays.summary.clone(),
             UnitSource::Table { reader, .. } => reader.summary().clone(),
         }
     }
