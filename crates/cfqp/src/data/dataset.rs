@@ -62,7 +62,7 @@ impl Dataset {
             return Err(Error::data("t", format!("a unit has shape {:?}", t.shape()), hint));
         }
         let data = Self { x, t, y, groups: None };
-        match (0..data.len()).find(|&i| data.has_outcome(i) && !data.has_treatment(i)) {
+        match (0..data.len()).find(|&i| !data.has_treatment(i) && data.has_outcome(i)) {
             None => Ok(data),
             Some(i) => {
                 let hint = "give the treatment of every unit that has an outcome";
