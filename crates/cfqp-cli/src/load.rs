@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use cfqp::ask::{StreamBatch, UnitStream};
 use cfqp::data::UnitData;
 use cfqp::data::table::{FileFormat, Ids, ReadSummary, TableSummary};
-use cfqp::{Dataset, FitConfig, Layout, Model, Study, Table, TableSpec};
+use cfqp::{Dataset, FitConfig, Layout, Study, Table, TableSpec};
 
 use crate::args::OutputArgs;
 use crate::columns::{TableArgs, table_flags};
@@ -121,9 +121,8 @@ impl Loaded {
     }
 }
 
-/// Reads all units of a file that a model can be asked about, and prints to stderr which units are not used.
-pub(crate) fn read_units(file: &Path, fitted: &Model, output: &OutputArgs) -> Result<Dataset> {
-    let mut stream = fitted.read_units(file, None)?;
+/// Reads all units of a stream, that of `file`, and prints to stderr which units are not used.
+pub(crate) fn read_units(mut stream: UnitStream, file: &Path, output: &OutputArgs) -> Result<Dataset> {
     let units = read_all(&mut stream, file)?.units;
     print_dropped(file, &stream.summary(), output);
     Ok(units.data)

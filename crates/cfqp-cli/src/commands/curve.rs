@@ -19,9 +19,12 @@ const EXAMPLES: &str = "\
 Examples:
   cfqp curve model.cfqp patients.csv --grid 0.2:1:17 --units 17,203 --out curves.csv
   cfqp curve model.cfqp patients.csv --grid 0.2:1:9 --out curves.parquet
+  cfqp curve model.cfqp new_patients.csv --grid 0.2:1:9 --out curves.csv    no dose, no outcome yet
 
 The output has one row per unit and treatment (and time): id, t, t_new, every outcome Y with lower_Y \
-and upper_Y, class, posterior_K, flag, rho, rho_source.";
+and upper_Y, class, posterior_K, flag, rho, rho_source.
+Units without an outcome (empty cells, or no such column) have the mean curve of the classes, by their weights, and are \
+flagged no_outcome. They need no treatment.";
 
 /// Dose-response curves: the outcomes of units at every treatment of a grid
 #[derive(Debug, Args)]

@@ -23,9 +23,12 @@ const EXAMPLES: &str = "\
 Examples:
   cfqp effect model.cfqp patients.csv --from 0.5 --to 0.8
   cfqp effect model.cfqp patients.csv --from 0.5 --to 0.8 --out effects.parquet
+  cfqp effect model.cfqp new_patients.csv --from 0 --to 0.8 --out effects.csv    no dose, no outcome yet
 
 FILE has the columns that the model was fitted to. The output has one row per unit (and time): id, t, \
 from, to, effect_Y, lower_Y, upper_Y for every outcome Y, class, posterior_K, flag, rho, rho_source.
+Units without an outcome (empty cells, or no such column) have the mean effect of the classes, by their weights, and are \
+flagged no_outcome. They need no treatment, and belong to no class and to no plain estimate.
 The interval of an average treats the model's error as shared by all units, so that it does not average \
 out, and adds the variance between units divided by their number. Series are averaged over time. The first \
 average is over the units on support: similar units received both treatments.

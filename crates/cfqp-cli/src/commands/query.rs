@@ -28,12 +28,15 @@ Examples:
   cfqp query model.cfqp patients.csv --treatment-from planned_dose --out answers.csv
   cfqp query model.cfqp data.npz --treatment-from t_new --rho 0 --out answers.npz
   cfqp query model.cfqp data.npz --grid 0.2:1:9 --level 0.95 --out curves.npz
+  cfqp query model.cfqp new_patients.csv --treatment 0.8 --out answers.csv    no dose, no outcome yet
 
 FILE has the columns that the model was fitted to; no flags are needed for them. Tables are streamed, so \
 they can be larger than memory, but the rows of a unit must be adjacent. If the model was fitted with --group, \
 the table is read whole.
+Units without an outcome (empty cells, or no such column) are answered by their covariates alone, with fresh \
+noise, and flagged no_outcome. They need no treatment.
 A .parquet, .csv, .arrow or .jsonl output has one row per unit (and time): id, t, t_new, every outcome Y \
-with lower_Y and upper_Y, class, posterior_K, flag: ok, or the warnings ambiguous_class, off_support, \
+with lower_Y and upper_Y, class, posterior_K, flag: ok, or the warnings no_outcome, ambiguous_class, off_support, \
 starts_disagree; rho (empty if unknown) and rho_source: given, learned or unknown.
 An .npz output has answer, lower and upper [n, ...], posterior [n, classes], class, entropy, t_new, the \
 flags, rho, rho_source, and id if ids are integers; with --grid: answer, lower, upper [n, N, ...], \

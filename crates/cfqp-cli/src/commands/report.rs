@@ -143,7 +143,7 @@ fn text(written: &Written<'_>, bytes: usize) -> String {
 fn sample_units(args: &ReportArgs, fitted: &Model, output: &OutputArgs) -> Result<Sampled> {
     let file = &args.source.file;
     let chosen = read_chosen(fitted, file, &args.units)?;
-    let mut stream = fitted.read_units(file, None)?;
+    let mut stream = fitted.read_observed_units(file)?;
     let counter = Counter::new(output, "report");
     let mut sample = EvenSample::new(MAX_SAMPLE);
     for batch in stream.by_ref() {
@@ -169,7 +169,7 @@ fn read_chosen(fitted: &Model, file: &Path, ids: &[String]) -> Result<Option<Str
     if ids.is_empty() {
         return Ok(None);
     }
-    let found = read_all(&mut fitted.read_units(file, None)?.only(ids), file)?;
+    let found = read_all(&mut fitted.read_observed_units(file)?.only(ids), file)?;
     let known = &found.units.ids;
     let position = |id: &String| (0..known.len()).find(|&i| known.text(i) == id.trim());
     let asked = ids.iter().filter_map(position).collect();

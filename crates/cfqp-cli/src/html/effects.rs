@@ -65,6 +65,8 @@ impl Page<'_> {
         let (effects, units) = (&self.report.effects, pluralise(self.report.data.units, "unit"));
         let flagged = Flag::ALL.into_iter().filter_map(|flag| {
             let number = match flag {
+                // a report is on units with outcomes
+                Flag::NoOutcome => 0,
                 Flag::OffSupport => effects.off_support,
                 Flag::AmbiguousClass => effects.ambiguous_class,
                 Flag::StartsDisagree => effects.starts_disagree,

@@ -1,5 +1,7 @@
 //! Answers of mixture density networks.
 
+use std::collections::HashMap;
+
 use super::answering::{Asked, BatchAnswers};
 use super::by_class::AnswerClass;
 use super::rho::UsedRho;
@@ -29,7 +31,8 @@ impl Model {
         rho: UsedRho,
         level: f64,
     ) -> BatchAnswers {
-        let rows = density_rows(&asked.batcher, &ensemble.scales);
+        let mut rows = density_rows(&asked.batcher, &ensemble.scales);
+        rows.possible_treatments = self.possible_treatments(&asked.batcher);
         let rho = rho.correlation();
         let question = Question { rows: &rows, to: asked.to, from: asked.from, rho };
         let (n, d, classes) = (rows.len(), rows.d, self.classes());
@@ -39,8 +42,10 @@ impl Model {
             for of_subject in subjects {
                 let answers = ensemble.answer(&mut evaluators, &question, of_subject);
                 for (&row, answer) in of_subject.iter().zip(answers) {
+                    // without an outcome noise is fresh
+                    let calibrated = if rows.has_outcome(row) { rho } else { Correlation::Known(0.0) };
                     let elements = answer.elements.iter().map(|distribution| {
-                        let (lower, upper) = ensemble.interval(distribution, rho, level);
+                        let (lower, upper) = ensemble.interval(distribution, calibrated, level);
                         [distribution.mean() as f32, lower as f32, upper as f32]
                     });
                     answered.push((row, answer.posterior, elements.collect::<Vec<_>>()));
@@ -68,6 +73,13 @@ impl Model {
         batch
     }
 
+    /// The treatments that training units similar to each unit whose treatment is unknown received.
+    fn possible_treatments(&self, batcher: &Batcher<'_>) -> HashMap<usize, Vec<f32>> {
+        let unknown = (0..batcher.data.len()).filter(|&row| !batcher.data.has_treatment(row));
+        let possible = |row: usize| self.support.received(self.support.nearest_region(batcher, row));
+        unknown.map(|row| (row, possible(row))).collect()
+    }
+
     /// The outcome of each unit under `to` by one class.
     pub(super) fn density_answer_by_class(
         &self,
@@ -77,7 +89,8 @@ impl Model {
         answer_class: AnswerClass<'_>,
         rho: f32,
     ) -> Result<Units> {
-        let rows = density_rows(batcher, &ensemble.scales);
+        let mut rows = density_rows(batcher, &ensemble.scales);
+        rows.possible_treatments = self.possible_treatments(batcher);
         let rho = Correlation::Known(f64::from(rho));
         let question = Question { rows: &rows, to, from: None, rho };
         let choose = |row: usize, posterior: &[f64]| match answer_class {

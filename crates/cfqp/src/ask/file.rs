@@ -21,7 +21,8 @@ use crate::{Error, Result};
 const CURVE_BATCH: usize = 4096;
 
 impl Model {
-    /// Asks about all units of a file, which may be larger than memory.
+    /// Asks about all units of a file, which may be larger than memory. Units may have no outcome, and then no treatment; see
+    /// [`read_units`](Self::read_units).
     ///
     /// ```
     /// # use std::fmt::Write as _;

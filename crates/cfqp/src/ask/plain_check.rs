@@ -76,7 +76,8 @@ pub(super) fn short(value: f64) -> String {
 }
 
 impl Model {
-    /// The average effect of `to` against `from` on every outcome, beside plain estimates from the same units.
+    /// The average effect of `to` against `from` on every outcome, beside plain estimates from the same units: those with an
+    /// outcome. Nothing if there are none, or if the data allow no plain estimate.
     ///
     /// # Errors
     /// [`Error::Data`](crate::Error::Data) if the units or treatments do not fit the model.
@@ -88,6 +89,11 @@ impl Model {
         options: AskOptions,
     ) -> Result<Vec<PlainComparison>> {
         let data = data.into().units;
+        let observed: Vec<usize> = (0..data.len()).filter(|&i| data.has_outcome(i)).collect();
+        if observed.is_empty() {
+            return Ok(Vec::new());
+        }
+        let data = data.pick(&observed)?;
         let data = data.pick(&data.even_sample(data.len().div_ceil(MAX_COMPARED_UNITS)))?;
         let tabulation = Tabulation::new(self);
         let outcomes: Vec<_> = tabulation.outcomes().map(|(name, range)| (name.to_owned(), range)).collect();

@@ -73,7 +73,8 @@ impl From<Units> for Treatments<'_> {
 }
 
 impl Model {
-    /// Asks about the units of `data`, a [`Dataset`] or a [`Table`](crate::Table).
+    /// Asks about the units of `data`, a [`Dataset`] or a [`Table`](crate::Table). Units without an outcome are answered by their
+    /// covariates alone, with fresh noise, and have the flag [`NoOutcome`](crate::ask::Flag::NoOutcome).
     ///
     /// ```
     /// use cfqp::sim::Oscillator;

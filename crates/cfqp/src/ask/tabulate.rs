@@ -27,7 +27,7 @@ pub enum AskedTreatments<'a> {
 
 /// The columns in which the answers of a model are written.
 ///
-/// There is one row per unit: its id, `t`, `t_new` (for effects `from` and `to`), every outcome with `lower_` and `upper_`,
+/// There is one row per unit: its id, `t` (missing if it is unknown), `t_new` (for effects `from` and `to`), every outcome with `lower_` and `upper_`,
 /// `class`, `posterior_0`, ..., `flag`, `rho` (missing if it is unknown) and `rho_source`. If the model was fitted to a table
 /// of samples over time, there is one row per unit and time.
 ///
@@ -172,7 +172,12 @@ impl Tabulation {
             for (j, name) in self.treatments.iter().enumerate() {
                 let name =
                     if self.treatments.len() == 1 { prefix.to_owned() } else { format!("{prefix}_{name}") };
-                let value = |i: usize| units.row(if units.len() == 1 { 0 } else { i })[j];
+                let value = |i: usize| {
+                    let i = if units.len() == 1 { 0 } else { i };
+                    // missing for units that were not treated
+                    let known = units.mask_row(i).is_none_or(|mask| mask[j]);
+                    if known { units.row(i)[j] } else { f32::NAN }
+                };
                 let values = (0..t.len()).flat_map(|i| std::iter::repeat_n(value(i), rows));
                 output.push(name, OutputColumn::Numbers(values.collect()));
             }

@@ -176,11 +176,12 @@ impl Model {
     ///
     /// # Errors
     /// [`Error::Config`](crate::Error::Config) if an option cannot be used, [`Error::Data`](crate::Error::Data) if the units
-    /// do not fit the model.
+    /// do not fit the model or one has no outcome.
     pub fn verdicts<'a>(&self, data: impl Into<UnitData<'a>>, options: AskOptions) -> Result<Vec<Verdict>> {
         options.validate()?;
         let level = options.level;
         let data = data.into().units;
+        data.check_observed()?;
         let step = data.len().div_ceil(MAX_VERDICT_UNITS);
         let data = data.pick(&data.even_sample(step))?;
         let factual = self.outcomes(&data, data.t(), AskOptions { rho: Rho::Given(0.0), level })?;

@@ -6,6 +6,7 @@
 use super::law::ResidualComponent;
 use super::levels::{Correlation, LevelCalibration};
 use super::member::{Evaluator, Member};
+use super::network::ClassWeights;
 use super::rows::Rows;
 use super::scale::OutcomeScale;
 use crate::math::{GaussianComponent, UNIFORM_NODES, central_interval, log_sum_exp_of, normal_half_width};
@@ -310,23 +311,34 @@ fn score_under(rho: f64, scores: &[f64], own: usize) -> (f64, f64) {
     (rho * sum / shared, (1.0 - rho * rho * m / shared).max(0.0).sqrt())
 }
 
-/// Posterior and scores of every class.
+/// Posterior and scores of every class. The class weights are those of the mean logits of the rows whose treatment is
+/// known; without such rows, those of the mean weights over the possible treatments of every row.
 pub(crate) fn class_views(member: &mut Evaluator<'_>, rows: &Rows, of_subject: &[usize]) -> Vec<ClassView> {
     let (classes, d) = (member.member.form.classes, rows.d);
     let mut joint = vec![0.0; classes];
     let mut logits = vec![0.0; classes];
     let mut scores = vec![Vec::with_capacity(of_subject.len() * d); classes];
     let mut log_scales = scores.clone();
+    let by_treatment = member.member.form.weights == ClassWeights::CovariatesAndTreatment;
+    let unknown_t = |row: usize| rows.possible_treatments.get(&row).filter(|_| by_treatment);
+    let any_known = of_subject.iter().any(|&row| unknown_t(row).is_none());
+    let mut counted = 0.0;
     for &row in of_subject {
+        let unknown_t = unknown_t(row);
+        let averaged = unknown_t.filter(|_| !any_known).map(|t| mean_log_weights(member, rows.input(row), t));
         member.forward(rows.input(row));
         member.add_densities(rows, row, &mut joint);
-        logits.iter_mut().zip(&member.pass.logits).for_each(|(sum, logit)| *sum += logit);
+        if unknown_t.is_none() || !any_known {
+            let of_row = averaged.as_ref().unwrap_or(&member.pass.logits);
+            logits.iter_mut().zip(of_row).for_each(|(sum, logit)| *sum += logit);
+            counted += 1.0;
+        }
         for (k, scores) in scores.iter_mut().enumerate() {
             scores.extend((0..d).map(|j| member.score(rows, row, k, j)));
             log_scales[k].extend_from_slice(&member.pass.log_scales[k * d..][..d]);
         }
     }
-    logits.iter_mut().for_each(|logit| *logit /= of_subject.len() as f64);
+    logits.iter_mut().for_each(|logit| *logit /= counted);
     joint.iter_mut().zip(&logits).for_each(|(joint, logit)| *joint += logit);
     let total = log_sum_exp_of(&joint);
     let each = joint.iter().zip(scores).zip(log_scales);
@@ -335,6 +347,22 @@ pub(crate) fn class_views(member: &mut Evaluator<'_>, rows: &Rows, of_subject: &
         ClassView { posterior, scores, log_scales }
     })
     .collect()
+}
+
+/// log of the mean of w_k(x, t) over `treatments`, `[n, d_t]`, in place of the treatment of `input`.
+fn mean_log_weights(member: &mut Evaluator<'_>, input: &[f32], treatments: &[f32]) -> Vec<f64> {
+    let d_t = member.member.form.t_cosines.len();
+    let mut sums = vec![0.0; member.member.form.classes];
+    let mut input = input.to_vec();
+    let covariates = input.len() - d_t;
+    for t in treatments.chunks_exact(d_t) {
+        input[covariates..].copy_from_slice(t);
+        member.forward(&input);
+        let total = log_sum_exp_of(&member.pass.logits);
+        sums.iter_mut().zip(&member.pass.logits).for_each(|(sum, logit)| *sum += (logit - total).exp());
+    }
+    let count = (treatments.len() / d_t).max(1) as f64;
+    sums.into_iter().map(|sum| (sum / count).max(f64::MIN_POSITIVE).ln()).collect()
 }
 
 /// Location and scale of every class and element.
@@ -397,6 +425,8 @@ impl Prediction {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use super::*;
     use crate::density::testing::{Lines, lines, problem, selected};
     use crate::runtime::Pool;
@@ -452,6 +482,7 @@ mod tests {
             width: 2,
             d: 1,
             subjects: vec![vec![0]],
+            possible_treatments: HashMap::new(),
         };
         let under = |y: f32, rho: f64| answers(&ensemble, &one(y), &[1.5], Correlation::Known(rho)).remove(0);
         let (low, high) = (under(0.0, 0.0), under(0.25, 0.0));
@@ -467,6 +498,66 @@ mod tests {
         let unknown = answers(&ensemble, &one(0.25), &[1.5], Correlation::Unknown).remove(0);
         let means = [&high, &unknown, &keeps].map(|answer| answer.elements[0].mean());
         assert!((means[0] - means[1]) * (means[1] - means[2]) > 0.0, "{means:?}");
+    }
+
+    /// Rows with x = 0.2 of one subject, with an outcome and treatment 1 each, or without both.
+    fn subject(outcomes: &[Option<f32>], possible: &[f32]) -> Rows {
+        let missing = |(row, y): (usize, &Option<f32>)| y.is_none().then(|| (row, possible.to_vec()));
+        let t = |y: &Option<f32>| if y.is_some() { 1.0 } else { 0.0 };
+        Rows {
+            inputs: outcomes.iter().flat_map(|y| [0.2, t(y)]).collect(),
+            outcomes: outcomes.iter().map(|y| y.unwrap_or(0.0)).collect(),
+            observed: Some(outcomes.iter().map(Option::is_some).collect()),
+            width: 2,
+            d: 1,
+            subjects: vec![(0..outcomes.len()).collect()],
+            possible_treatments: outcomes.iter().enumerate().filter_map(missing).collect(),
+        }
+    }
+
+    #[test]
+    fn without_an_outcome_classes_have_their_weights_and_noise_is_fresh() {
+        let data = lines(&[1.0, -1.0], 200, 1, 0.3);
+        let ensemble = ensemble(&data);
+        let rows = subject(&[None], &[0.5]);
+        let under = |rho: f64| answers(&ensemble, &rows, &[1.5], Correlation::Known(rho)).remove(0);
+        let (fresh, same) = (under(0.0), under(1.0));
+        assert!(fresh.posterior.iter().all(|p| (0.3..0.7).contains(p)), "{:?}", fresh.posterior);
+        assert_eq!(fresh.elements[0].mean(), same.elements[0].mean());
+        let (lower, upper) = ensemble.interval(&fresh.elements[0], Correlation::Known(0.0), 0.9);
+        assert!(lower < -1.3 && upper > 1.3, "both classes are within {lower} to {upper}");
+        // of an effect the noise cancels: one of the two slopes, times the change of the treatment
+        let question =
+            Question { rows: &rows, to: &[1.0], from: Some(&[-1.0]), rho: Correlation::Known(1.0) };
+        let effect = ensemble.answer(&mut ensemble.evaluators(None), &question, &[0]).remove(0);
+        let far = |component: &GaussianComponent| (component.mean.abs() - 2.0).abs() > 0.3;
+        assert!(!effect.elements[0].components.iter().any(far));
+    }
+
+    #[test]
+    fn other_rows_of_a_subject_tell_the_class_of_one_without_an_outcome() {
+        let data = lines(&[1.0, -1.0], 200, 1, 0.3);
+        let ensemble = ensemble(&data);
+        let rows = subject(&[Some(1.1), None], &[0.5]);
+        let both = answers(&ensemble, &rows, &[1.5, 1.5], Correlation::Known(0.0));
+        assert_eq!(both[0].posterior, both[1].posterior);
+        assert!(both[1].elements[0].mean() > 1.2, "{}", both[1].elements[0].mean());
+    }
+
+    #[test]
+    fn weights_by_treatment_are_averaged_over_possible_treatments() {
+        let data = lines(&[1.0, -1.0], 200, 1, 0.3);
+        let mut member = ensemble(&data).members.remove(0);
+        let posterior = |member: &Member, possible: &[f32]| {
+            class_views(&mut member.evaluator(), &subject(&[None], possible), &[0])[0].posterior
+        };
+        let constant = posterior(&member, &[-1.0, 1.0]);
+        assert_eq!(constant, posterior(&member, &[0.5]), "these weights do not depend on the treatment");
+        member.form.weights = ClassWeights::CovariatesAndTreatment;
+        member.parameters = (0..member.form.len()).map(|i| (i as f32 * 0.7).sin()).collect();
+        let (low, high) = (posterior(&member, &[-1.0]), posterior(&member, &[1.0]));
+        assert!((low - high).abs() > 0.01);
+        assert!((posterior(&member, &[-1.0, 1.0]) - 0.5 * (low + high)).abs() < 1e-6);
     }
 
     #[test]

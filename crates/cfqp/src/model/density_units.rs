@@ -1,5 +1,7 @@
 //! Units as the rows that a density is fitted to and asked about.
 
+use std::collections::HashMap;
+
 use crate::data::Dataset;
 use crate::density::{OutcomeScale, Rows};
 use crate::models::Batcher;
@@ -29,5 +31,6 @@ pub(crate) fn density_rows(batcher: &Batcher<'_>, scales: &[OutcomeScale]) -> Ro
         width,
         d,
         subjects: data.groups_of(&all),
+        possible_treatments: HashMap::new(),
     }
 }

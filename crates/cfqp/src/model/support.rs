@@ -45,6 +45,9 @@ pub(crate) struct Support {
     ranges: Vec<f32>,
     /// For several treatments; a model file of an earlier version has none.
     combinations: Option<Combinations>,
+    /// `[regions, units, d_t]`: the treatments of the training units nearest to the centre of each region; a model file of
+    /// an earlier version has none.
+    received: Option<Vec<f32>>,
 }
 
 /// The combinations of several treatments that were received in each region. A combination is on support if its distance
@@ -70,8 +73,10 @@ impl Support {
         let centres = k_means.fit(&Rows::new(&all, width)?, rng)?.centers;
         let overall = TreatmentRange::from_rows(&t, d_t, 0..rows.len());
         let combinations = (d_t > 1).then(|| Combinations::new(&t, &overall, &all, &centres));
-        let ranges = centres.chunks_exact(width).flat_map(|centre| {
-            let neighbours = nearest(&all, centre, NEIGHBOURS);
+        let neighbours: Vec<Vec<usize>> =
+            centres.chunks_exact(width).map(|centre| nearest(&all, centre, NEIGHBOURS)).collect();
+        let received = neighbours.iter().flatten().flat_map(|&i| &t[i * d_t..][..d_t]).copied().collect();
+        let ranges = neighbours.into_iter().flat_map(|neighbours| {
             let mut range = TreatmentRange::from_rows(&t, d_t, neighbours.into_iter());
             for j in 0..d_t {
                 let margin = RANGE_MARGIN * (overall.high[j] - overall.low[j]);
@@ -80,7 +85,7 @@ impl Support {
             }
             [range.low, range.high].concat()
         });
-        Ok(Self { width, d_t, ranges: ranges.collect(), combinations, centres })
+        Ok(Self { width, d_t, ranges: ranges.collect(), combinations, centres, received: Some(received) })
     }
 
     /// The region whose centre is nearest to the covariates of unit `row`.
@@ -93,6 +98,21 @@ impl Support {
         let (low, high) = self.ranges[region * 2 * self.d_t..][..2 * self.d_t].split_at(self.d_t);
         t.iter().zip(low.iter().zip(high)).all(|(t, (low, high))| (low..=high).contains(&t))
             && self.combinations.as_ref().is_none_or(|combinations| combinations.contain(region, t))
+    }
+
+    /// The treatments, standardised, `[n, d_t]`, that training units similar to those of `region` received; of a model file
+    /// of an earlier version, treatments that are evenly spaced over their range.
+    pub(crate) fn received(&self, region: usize) -> Vec<f32> {
+        if let Some(received) = &self.received {
+            let size = received.len() / (self.centres.len() / self.width);
+            return received[region * size..][..size].to_vec();
+        }
+        let (low, high) = self.ranges[region * 2 * self.d_t..][..2 * self.d_t].split_at(self.d_t);
+        let at = |i: usize| {
+            let share = (i as f32 + 0.5) / NEIGHBOURS as f32;
+            low.iter().zip(high).map(move |(low, high)| low + share * (high - low))
+        };
+        (0..NEIGHBOURS).flat_map(at).collect()
     }
 
     /// The arrays that a model file stores.
@@ -109,6 +129,9 @@ impl Support {
         if let Some(combinations) = &self.combinations {
             arrays.push(array("support.reach", self.d_t, &combinations.reach));
             arrays.push(array("support.received", 1 + self.d_t, &combinations.to_rows()));
+        }
+        if let Some(received) = &self.received {
+            arrays.push(array("support.t", received.len() * self.width / self.centres.len(), received));
         }
         arrays
     }
@@ -128,8 +151,16 @@ impl Support {
             }
             _ => (None, rest),
         };
+        let (received, rest) = match rest {
+            [t, rest @ ..] if t.name == "support.t" => {
+                let is_sound =
+                    t.shape.len() == 2 && t.shape[0] == n && t.shape[1] > 0 && t.shape[1] % d_t == 0;
+                (Some(is_sound.then(|| t.values.clone())?), rest)
+            }
+            _ => (None, rest),
+        };
         let (centres, ranges) = (x.values.clone(), range.values.clone());
-        Some((Self { width, d_t, centres, ranges, combinations }, rest))
+        Some((Self { width, d_t, centres, ranges, combinations, received }, rest))
     }
 }
 
@@ -286,6 +317,9 @@ mod tests {
             support.contains(region, &standardised)
         };
         assert!(is_supported(0.5) && !is_supported(10.5) && !is_supported(5.0));
+        let received = support.received(region);
+        assert_eq!(received.len(), NEIGHBOURS);
+        assert!(received.iter().all(|t| support.contains(region, &[*t])), "similar units received them");
         let weights = support.to_weights();
         assert_eq!(Support::from_weights(&weights, 1).map(|(support, _)| support), Some(support));
         assert!(Support::from_weights(&weights, 2).is_none() && Support::from_weights(&[], 1).is_none());
@@ -354,6 +388,7 @@ mod tests {
         let (support, rest) = Support::from_weights(&old, 2).unwrap();
         assert!(support.contains(1, &[0.9, -0.9]) && !support.contains(1, &[0.9, -1.1]));
         assert_eq!((rest.len(), support.to_weights().len()), (1, 2));
+        assert!(support.received(1).chunks(2).all(|t| support.contains(1, t)));
         let damaged = [
             &old[..2],
             &[array("support.reach", &[0.1, 0.1], 2), array("support.received", &[7.0, 0.0, 0.0], 3)],

@@ -8,6 +8,7 @@ use super::levels::LevelIndex;
 use super::numbers::Decimal;
 use super::problem::Problem;
 use super::read_summary::{DropReason, ReadSummary};
+use super::rules::UnitRules;
 use super::samples::Samples;
 use super::unit_batch::{UnitBatch, units_with_gaps};
 use crate::data::Dataset;
@@ -68,7 +69,7 @@ impl Samples {
         &self,
         layout: &Layout,
         samples: &SampleLayout,
-        allow_missing_x: bool,
+        rules: UnitRules,
         summary: &mut ReadSummary,
     ) -> Result<Option<UnitBatch>> {
         let shapes = layout.shapes();
@@ -82,12 +83,14 @@ impl Samples {
             (rows, rest) = rest.split_at(count);
             let mut arrays = UnitArrays { x: vec![f32::NAN; x_size], y: vec![f32::NAN; y_size] };
             self.place_samples(samples, rows, &mut arrays, summary);
-            match self.complete(layout, samples, unit, &mut arrays, allow_missing_x) {
+            match self.complete(layout, samples, unit, &mut arrays, rules) {
                 Err(reason) => summary.count_dropped(reason, || self.ids[unit].clone()),
                 Ok(()) => {
                     x.append(&mut arrays.x);
                     y.append(&mut arrays.y);
-                    t.extend(self.t[unit].iter().flatten().map(|(value, _)| *value));
+                    t.extend(
+                        self.t[unit].iter().map(|recorded| recorded.map_or(f32::NAN, |(value, _)| value)),
+                    );
                     treated_at.extend(self.treated_at[unit].map(|(time, _)| time));
                     kept.push(unit);
                 }
@@ -160,7 +163,7 @@ impl Samples {
         samples: &SampleLayout,
         unit: usize,
         arrays: &mut UnitArrays,
-        allow_missing_x: bool,
+        rules: UnitRules,
     ) -> Result<(), DropReason> {
         let is_empty = |values: &[f32]| values.iter().all(|value| value.is_nan());
         if let Some(column) = layout.group.as_ref().filter(|_| self.subject[unit].is_none()) {
@@ -169,18 +172,19 @@ impl Samples {
         if self.treated_at[unit].is_none() {
             return Err(DropReason::MissingTreatmentTime);
         }
-        if self.t[unit].iter().any(Option::is_none) {
+        let missing_t: Vec<bool> = self.t[unit].iter().map(Option::is_none).collect();
+        if !rules.accept_treatment(&missing_t, !is_empty(&arrays.y)) {
             return Err(DropReason::MissingTreatment);
         }
         if is_empty(&arrays.x) {
             return Err(DropReason::NoSamplesBefore);
         }
-        if is_empty(&arrays.y) {
+        if is_empty(&arrays.y) && !rules.missing_outcome {
             return Err(DropReason::NoSamplesAfter);
         }
         let reading = Reading::new(&[], Decimal::new(layout.decimal));
         self.fill_fixed(samples, unit, &reading, &mut arrays.x)?;
-        if !allow_missing_x && arrays.x.iter().any(|value| value.is_nan()) {
+        if !rules.missing_x && arrays.x.iter().any(|value| value.is_nan()) {
             return Err(DropReason::MissingCovariate);
         }
         Ok(())

@@ -12,6 +12,7 @@ use super::numbers::Decimal;
 use super::problem::Problem;
 use super::read_summary::ReadSummary;
 use super::role::ColumnRole;
+use super::rules::UnitRules;
 use super::samples::{SampleColumns, Samples};
 use super::scan::{ColumnContent, ColumnScan};
 use super::source::Source;
@@ -137,7 +138,7 @@ impl ResolvedColumns {
         let step = spec.step.map_or_else(|| collected.median_step(), Ok).map_err(at)?;
         samples.grid = collected.grid(step, spec.before, spec.after).map_err(at)?;
         layout.form = TableForm::Long(samples.clone());
-        let batch = collected.to_batch(&layout, &samples, true, summary)?;
+        let batch = collected.to_batch(&layout, &samples, UnitRules::observed(true), summary)?;
         Ok((layout, batch))
     }
 

@@ -11,6 +11,7 @@ use super::levels::LevelIndex;
 use super::problem::Problem;
 use super::problems::Problems;
 use super::read_summary::{DropReason, ReadSummary};
+use super::rules::UnitRules;
 use super::source::{Chunk, Source};
 use super::unit_batch::{UnitBatch, units_with_gaps};
 use crate::data::Dataset;
@@ -21,8 +22,7 @@ pub(crate) struct WideConverter<'a> {
     pub path: &'a Path,
     pub layout: &'a Layout,
     pub reading: &'a Reading,
-    /// Whether units may have missing covariates.
-    pub allow_missing_x: bool,
+    pub rules: UnitRules,
 }
 
 /// One array per row, NaN where missing.
@@ -108,11 +108,13 @@ impl WideConverter<'_> {
     /// Why a unit with these values has to be dropped; NaN stands for a missing value.
     fn find_missing(&self, t: &[f32], x: &[f32], y: &[f32]) -> Option<DropReason> {
         let is_missing = |value: &f32| value.is_nan();
-        if t.iter().any(is_missing) {
+        let (missing_t, has_outcome) =
+            (t.iter().map(is_missing).collect::<Vec<_>>(), !y.iter().all(is_missing));
+        if !self.rules.accept_treatment(&missing_t, has_outcome) {
             Some(DropReason::MissingTreatment)
-        } else if y.iter().all(is_missing) {
+        } else if !has_outcome && !self.rules.missing_outcome {
             Some(DropReason::MissingOutcome)
-        } else if !self.allow_missing_x && x.iter().any(is_missing) {
+        } else if !self.rules.missing_x && x.iter().any(is_missing) {
             Some(DropReason::MissingCovariate)
         } else {
             None
@@ -216,7 +218,7 @@ impl ChunkColumns<'_> {
     fn lists(&mut self, columns: &[String], shape: &[usize]) -> RowValues {
         let size: usize = shape.iter().product();
         let mut out = RowValues::new(size * columns.len(), self.chunk.rows());
-        for (c, name) in columns.iter().enumerate() {
+        for (c, name) in columns.iter().enumerate().filter(|(_, name)| !self.chunk.is_absent(name)) {
             let Cells::Lists(lists) = self.chunk.cells(name) else {
                 let hint = "give lists of numbers, as in the training data, in a Parquet or Arrow file";
                 self.problems.add(Problem::new(format!("column `{name}` does not hold lists"), hint));
