@@ -1,5 +1,6 @@
 //! Building blocks of the page.
 
+use cfqp::data::table::TreatmentValue;
 use maud::{Markup, html};
 
 use crate::format::{format_short, truncate};
@@ -24,8 +25,11 @@ pub(super) fn capitalise(sentence: &str) -> String {
 }
 
 /// Treatments with their names: `dose 0.31`.
-pub(super) fn treatment_text(names: &[String], values: &[f32]) -> String {
-    let one = |(name, value): (&String, &f32)| format!("{name} {}", number(f64::from(*value)));
+pub(super) fn treatment_text(names: &[String], values: &[TreatmentValue]) -> String {
+    let one = |(name, value): (&String, &TreatmentValue)| match value {
+        TreatmentValue::Number(value) => format!("{name} {}", number(f64::from(*value))),
+        TreatmentValue::Level(level) => format!("{name} {level}"),
+    };
     names.iter().zip(values).map(one).collect::<Vec<_>>().join(", ")
 }
 

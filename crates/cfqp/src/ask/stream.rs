@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use crate::data::table::{
-    FileFormat, Ids, Layout, ReadSummary, UnitBatch, UnitReader, list_names, read_column_names,
+    FileFormat, Ids, Layout, ReadSummary, TreatmentColumn, UnitBatch, UnitReader, list_names,
+    read_column_names,
 };
 use crate::data::{Dataset, Units, read_array};
 use crate::model::Model;
@@ -44,7 +45,7 @@ enum UnitSource {
     Arrays(Box<ArraySource>),
     Table {
         reader: Box<UnitReader>,
-        /// The number of columns after the treatments that hold new treatments.
+        /// The number of elements after those of the treatments that hold new treatments.
         new_treatments: usize,
     },
 }
@@ -81,9 +82,11 @@ impl Model {
             let extra: Vec<String> =
                 new_treatments.map_or(Vec::new(), |names| names.split(',').map(str::to_owned).collect());
             check_columns(path, layout, &extra)?;
-            let layout = Layout { t: [&layout.t[..], &extra].concat(), ..layout.clone() };
+            let new_treatments = new_columns(&layout.t, extra);
+            let elements = new_treatments.iter().map(TreatmentColumn::elements).sum();
+            let layout = Layout { t: [&layout.t[..], &new_treatments].concat(), ..layout.clone() };
             let reader = Box::new(UnitReader::open(&layout, path, shapes.missing, batch_size)?);
-            UnitSource::Table { reader, new_treatments: extra.len() }
+            UnitSource::Table { reader, new_treatments: elements }
         };
         Ok(UnitStream { path: path.to_owned(), source, wanted: None, ended: false })
     }
@@ -95,6 +98,12 @@ impl Model {
             Error::file(path, problem, "give an .npz file, or fit the model to a table")
         })
     }
+}
+
+/// The columns `names` with new treatments, which have the levels of those that the model was fitted to.
+fn new_columns(fitted: &[TreatmentColumn], names: Vec<String>) -> Vec<TreatmentColumn> {
+    let levels = |j: usize| fitted.get(j).and_then(|column| column.levels.clone());
+    names.into_iter().enumerate().map(|(j, name)| TreatmentColumn { name, levels: levels(j) }).collect()
 }
 
 fn check_columns(path: &Path, layout: &Layout, names: &[String]) -> Result<()> {

@@ -9,6 +9,7 @@ use super::rho::Rho;
 use super::treatments::treatment_quantiles;
 use crate::Result;
 use crate::config::Classes;
+use crate::data::table::TreatmentValue;
 use crate::data::{Dataset, UnitData, Units};
 use crate::density::SecondWorld;
 use crate::math::{coverage, normal_cdf, normal_half_width};
@@ -241,7 +242,11 @@ impl Model {
         let count = compared.len() as f64;
         let limit = |single: f64| normal_half_width(1.0 - 2.0 * normal_tail(single) / count);
         let limits = VerdictLimits { ok: limit(MAX_DISTANCES.0), failed: limit(MAX_DISTANCES.1) };
-        let list = |t: &[f32]| t.iter().map(|t| short(f64::from(*t))).collect::<Vec<_>>().join(",");
+        let text = |value: TreatmentValue| match value {
+            TreatmentValue::Number(number) => short(f64::from(number)),
+            TreatmentValue::Level(level) => level,
+        };
+        let list = |t: &[f32]| self.treatment_values(t).into_iter().map(text).collect::<Vec<_>>().join(",");
         let sentence = format!("for {} against {}, {sentence}", list(&to), list(&from));
         Ok(Some(Verdict::new(Assumption::PlainAgreement, distance(farthest), limits, sentence)))
     }
@@ -261,22 +266,31 @@ impl Model {
         Verdict::new(Assumption::Separation, clear, VerdictLimits { ok: 0.9, failed }, sentence)
     }
 
-    /// Overlap: the share of units for which the 10th, 50th and 90th percentile of the treatments are all within the
-    /// support.
+    /// Overlap: the share of units for which all levels, or the 10th, 50th and 90th percentile of the treatments, are within
+    /// the support.
     fn overlap(&self, data: &Dataset, level: f64) -> Result<Verdict> {
         let mut supported = vec![true; data.len()];
-        for quantile in [0.1, 0.5, 0.9] {
-            let t = treatment_quantiles(data.t(), quantile)?;
+        let typical = treatment_quantiles(data.t(), 0.5)?;
+        let levels = self.level_grid(&typical.row(0));
+        let treatments = match &levels {
+            Some(levels) => levels
+                .iter()
+                .map(|t| Units::new("treatment", vec![t.len()], t.clone()))
+                .collect::<Result<Vec<_>>>()?,
+            None => vec![treatment_quantiles(data.t(), 0.1)?, typical, treatment_quantiles(data.t(), 0.9)?],
+        };
+        for t in treatments {
             let answers = self.outcomes(data, &t, AskOptions { rho: Rho::Given(1.0), level })?;
             for (supported, diagnosis) in supported.iter_mut().zip(&answers.diagnoses) {
                 *supported &= !diagnosis.off_support;
             }
         }
         let share = true_share(supported.into_iter());
-        let sentence = format!(
-            "for {:.1}% of units, similar units received treatments from the 10th to the 90th percentile",
-            100.0 * share
-        );
+        let received = match levels {
+            Some(_) => "every level of the treatment",
+            None => "treatments from the 10th to the 90th percentile",
+        };
+        let sentence = format!("for {:.1}% of units, similar units received {received}", 100.0 * share);
         Ok(Verdict::new(Assumption::Overlap, share, VerdictLimits { ok: 0.8, failed: 0.5 }, sentence))
     }
 

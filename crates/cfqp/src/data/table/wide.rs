@@ -12,6 +12,7 @@ use super::problem::Problem;
 use super::problems::Problems;
 use super::read_summary::{DropReason, ReadSummary};
 use super::source::{Chunk, Source};
+use super::treatment::TreatmentColumn;
 use super::unit_batch::{UnitBatch, units_with_gaps};
 use crate::data::Dataset;
 use crate::error::Result;
@@ -76,9 +77,8 @@ impl WideConverter<'_> {
         let in_file = |problem: Problem| problem.at(self.path);
         let ids = self.ids(chunk, &mut reasons).map_err(in_file)?;
         let subjects = self.subjects(chunk, &mut reasons).map_err(in_file)?;
-        let t: Vec<Feature> = self.layout.t.iter().map(Feature::number).collect();
         let mut columns = ChunkColumns { chunk, reading: self.reading, reasons, problems };
-        let t = columns.features(&t);
+        let t = columns.treatments(&self.layout.t);
         let x = columns.block(x);
         let y = columns.block(y);
         let mut reasons = columns.reasons;
@@ -147,6 +147,44 @@ impl ChunkColumns<'_> {
         match block {
             Block::Features(features) => self.features(features),
             Block::Lists { columns, column_shape, .. } => self.lists(columns, column_shape),
+        }
+    }
+
+    fn treatments(&mut self, treatments: &[TreatmentColumn]) -> RowValues {
+        let width = treatments.iter().map(TreatmentColumn::elements).sum();
+        let mut out = RowValues::new(width, self.chunk.rows());
+        let mut start = 0;
+        for treatment in treatments {
+            match scalar_cells(self.chunk, &treatment.name) {
+                Ok(cells) => self.treatment(treatment, cells, start, &mut out),
+                Err(problem) => self.problems.add(problem),
+            }
+            start += treatment.elements();
+        }
+        out
+    }
+
+    /// Writes the elements of a treatment, from element `start` on.
+    fn treatment(
+        &mut self,
+        treatment: &TreatmentColumn,
+        cells: Cells<'_>,
+        start: usize,
+        out: &mut RowValues,
+    ) {
+        let Some(levels) = &treatment.levels else {
+            return self.feature(&Feature::number(&treatment.name), cells, start, out);
+        };
+        let index = LevelIndex::new(levels);
+        for (i, reason) in self.reasons.iter_mut().enumerate() {
+            let Some(level) = cells.label(i, self.reading) else { continue };
+            match index.find(&level) {
+                Some(k) => treatment.write_level(k, &mut out.row_mut(i)[start..start + treatment.elements()]),
+                None => {
+                    let column = treatment.name.clone();
+                    *reason = Some(DropReason::UnknownCategory { column, category: level });
+                }
+            }
         }
     }
 
