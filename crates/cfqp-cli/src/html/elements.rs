@@ -108,6 +108,6 @@ mod tests {
     #[test]
     fn a_number_that_is_not_finite_is_a_dash() {
         assert_eq!((number(f64::NAN), number(0.5)), ("–".to_owned(), "0.500".to_owned()));
-        assert_eq!(treatment_text(&["dose".to_owned()], &[0.25]), "dose 0.250");
+        assert_eq!(treatment_text(&["dose".to_owned()], &[TreatmentValue::Number(0.25)]), "dose 0.250");
     }
 }

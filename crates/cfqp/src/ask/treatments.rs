@@ -103,3 +103,7 @@ pub(crate) fn treatment_quantiles(t: &Units, share: f64) -> Result<Units> {
     let nearest = argmin((0..t.len()).map(distance)).unwrap_or(0);
     Units::new("treatment", vec![t.elements()], t.row(nearest).to_vec())
 }
+
+#[cfg(test)]
+#[path = "level_tests.rs"]
+mod tests;

@@ -362,6 +362,17 @@ mod tests {
     }
 
     #[test]
+    fn a_dose_of_one_drug_is_not_near_the_same_dose_of_another() {
+        // low doses of the first drug, high doses of the second
+        let is_supported = joint_support(|i| {
+            let dose = (i * 7 % 400) as f32 / 800.0;
+            if i % 2 == 0 { [0.0, dose] } else { [1.0, 0.5 + dose] }
+        });
+        assert!(is_supported([0.0, 0.2]) && is_supported([1.0, 0.8]));
+        assert!(!is_supported([1.0, 0.2]) && !is_supported([0.0, 0.8]) && !is_supported([0.5, 0.2]));
+    }
+
+    #[test]
     fn model_files_of_earlier_versions_have_ranges_only() {
         let array = |name: &str, values: &[f32], width: usize| NamedArray {
             name: name.to_owned(),

@@ -53,13 +53,14 @@ pub(crate) fn merge_spellings(levels: &BTreeMap<String, usize>) -> BTreeMap<Stri
     merged
 }
 
-/// The levels in order: by value if all are numbers, else by name.
+/// The levels in order: by value if all are numbers, of which 3 and 3.0 are one, else by name.
 pub(crate) fn sort_levels(mut levels: Vec<String>) -> Vec<String> {
     let values: Option<Vec<f64>> = levels.iter().map(|level| parse_number(level)).collect();
     match values {
         Some(values) => {
             let mut order: Vec<(f64, String)> = values.into_iter().zip(levels).collect();
             order.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(&b.1)));
+            order.dedup_by(|a, b| a.0 == b.0);
             order.into_iter().map(|(_, level)| level).collect()
         }
         None => {
@@ -136,7 +137,7 @@ mod tests {
     #[test]
     fn levels_that_are_numbers_are_sorted_by_value() {
         let sorted = |levels: &[&str]| sort_levels(levels.iter().map(|level| (*level).to_owned()).collect());
-        assert_eq!(sorted(&["10", "9", "0.5"]), ["0.5", "9", "10"]);
+        assert_eq!(sorted(&["10.0", "10", "9", "0.5"]), ["0.5", "9", "10"]);
         assert_eq!(sorted(&["10", "9", "B"]), ["10", "9", "B"]);
     }
 

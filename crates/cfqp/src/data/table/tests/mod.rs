@@ -5,6 +5,7 @@ mod groups;
 mod long;
 mod practice;
 mod spreadsheets;
+mod treatments;
 mod wide;
 
 use std::path::PathBuf;
