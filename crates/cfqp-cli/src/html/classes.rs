@@ -40,8 +40,8 @@ impl DoseAxis {
         }
     }
 
-    /// Draws a curve with a band; of levels, the interval of each as a bar with a dot. `part` is the number of the curve, and
-    /// how many there are.
+    /// Draws a curve as a line; of levels, the interval of each as a bar with a dot. The last argument is the number of the
+    /// curve, and how many there are.
     pub(super) fn draw(&self, chart: &mut Chart, class: &str, curve: &Curve, (part, parts): (usize, usize)) {
         if self.levels.is_none() {
             return chart.line(class, self.places.iter().copied().zip(curve.mean.iter().copied()));

@@ -249,10 +249,9 @@ impl ColumnSummary {
         };
         let is_covariate = scan.role == ColumnRole::Covariate;
         let feature = features.iter().find(|feature| is_covariate && feature.name == scan.name);
-        let is_treatment =
-            |column: &&TreatmentColumn| scan.role == ColumnRole::Treatment && column.name == scan.name;
-        let levels = layout.t.iter().find(is_treatment).and_then(|column| column.levels.clone());
-        let categories = feature.and_then(|feature| feature.categories.clone()).or(levels);
+        let categories = feature
+            .and_then(|feature| feature.categories.clone())
+            .or_else(|| levels_of_treatment(scan, layout));
         let is_time = matches!(scan.role, ColumnRole::Time | ColumnRole::TreatedAt);
         let of_times = layout.samples().filter(|_| is_time).and_then(|samples| samples.dates);
         let date = feature.and_then(|feature| feature.date).or(of_times);
@@ -268,10 +267,7 @@ impl ColumnSummary {
             None => (has_numbers && scan.formatted > 0)
                 .then(|| format!("{} in {} of {} cells", scan.removed, scan.formatted, scan.numbers)),
         };
-        let counts = categories.as_ref().map(|categories| {
-            let counts = scan.levels();
-            categories.iter().map(|category| counts.get(category).copied().unwrap_or(0)).collect()
-        });
+        let counts = categories.as_ref().map(|categories| count_cells(scan, categories));
         Self {
             name: scan.name.clone(),
             role: scan.role,
@@ -286,6 +282,18 @@ impl ColumnSummary {
             note,
         }
     }
+}
+
+/// The levels of a treatment; none for other columns and numbers.
+fn levels_of_treatment(scan: &ColumnScan, layout: &Layout) -> Option<Vec<String>> {
+    let is_own = |column: &&TreatmentColumn| scan.role == ColumnRole::Treatment && column.name == scan.name;
+    layout.t.iter().find(is_own)?.levels.clone()
+}
+
+/// The number of cells of each category.
+fn count_cells(scan: &ColumnScan, categories: &[String]) -> Vec<usize> {
+    let counts = scan.levels();
+    categories.iter().map(|category| counts.get(category).copied().unwrap_or(0)).collect()
 }
 
 /// The treatments that are numbers, and those that have levels.
