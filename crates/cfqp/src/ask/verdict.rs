@@ -228,17 +228,20 @@ impl Model {
         Some(verdict)
     }
 
-    /// Agreement with plain estimates: the largest distance over outcomes between the model's average effect and a plain
-    /// estimate, in standard errors. With several outcomes the limits grow, so that all of them together exceed them by
+    /// Agreement with plain estimates: the largest distance over outcomes and levels between the model's average effect and
+    /// a plain estimate, in standard errors. With several of them the limits grow, so that all together exceed them by
     /// chance as rarely as a single one. None if no plain estimate can be made.
     fn plain_agreement(&self, data: &Dataset, level: f64) -> Result<Option<Verdict>> {
-        let Some([from, to]) = self.typical_contrast(data.t())? else { return Ok(None) };
         let options = AskOptions { level, ..AskOptions::default() };
-        let compared = self.compare_plain(data, &from, &to, options)?;
+        let mut compared: Vec<(PlainComparison, [Vec<f32>; 2])> = Vec::new();
+        for ends in self.typical_contrasts(data.t())? {
+            let of_ends = self.compare_plain(data, &ends[0], &ends[1], options)?;
+            compared.extend(of_ends.into_iter().map(|own| (own, ends.clone())));
+        }
         let distance = |comparison: &PlainComparison| comparison.distance.unwrap_or(0.0);
-        let with_sentence = compared.iter().filter_map(|own| Some((own, own.sentence()?)));
+        let with_sentence = compared.iter().filter_map(|(own, ends)| Some((own, ends, own.sentence()?)));
         let farthest = with_sentence.max_by(|a, b| distance(a.0).total_cmp(&distance(b.0)));
-        let Some((farthest, sentence)) = farthest else { return Ok(None) };
+        let Some((farthest, [from, to], sentence)) = farthest else { return Ok(None) };
         let count = compared.len() as f64;
         let limit = |single: f64| normal_half_width(1.0 - 2.0 * normal_tail(single) / count);
         let limits = VerdictLimits { ok: limit(MAX_DISTANCES.0), failed: limit(MAX_DISTANCES.1) };
@@ -247,7 +250,7 @@ impl Model {
             TreatmentValue::Level(level) => level,
         };
         let list = |t: &[f32]| self.treatment_values(t).into_iter().map(text).collect::<Vec<_>>().join(",");
-        let sentence = format!("for {} against {}, {sentence}", list(&to), list(&from));
+        let sentence = format!("for {} against {}, {sentence}", list(to), list(from));
         Ok(Some(Verdict::new(Assumption::PlainAgreement, distance(farthest), limits, sentence)))
     }
 

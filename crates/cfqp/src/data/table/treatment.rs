@@ -182,7 +182,10 @@ impl TreatmentColumn {
         let problem = format!("`{}` is not a level of the treatment `{}`", shorten(text), self.name);
         let listed = format!("the levels are {}", list_names(levels));
         let hint = match nearest(text, levels) {
-            Some(near) if !text.is_empty() => format!("did you mean {}? {listed}", quote_in_hint(near)),
+            // every other name of a letter is near a letter
+            Some(near) if text.chars().count() > 2 => {
+                format!("did you mean {}? {listed}", quote_in_hint(near))
+            }
             _ => listed,
         };
         Problem::new(problem, hint)
