@@ -147,7 +147,9 @@ fn summarise_counts(counts: &TableSummary) -> String {
     let treatment = |t: &cfqp::data::table::TreatmentSummary| {
         format!("{} from {} to {}", t.name, format_number(t.min.into()), format_number(t.max.into()))
     };
-    let treatments: Vec<String> = counts.treatments.iter().map(treatment).collect();
+    let levels = |t: &cfqp::data::table::LevelSummary| format!("{} with {} levels", t.name, t.levels.len());
+    let treatments: Vec<String> =
+        counts.treatments.iter().map(treatment).chain(counts.treatment_levels.iter().map(levels)).collect();
     format!(
         "{}, {} kept, {} dropped; x {:?}, y {:?}, {}",
         pluralise(counts.rows, "row"),

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use crate::data::table::{
-    DropReason, FileFormat, Ids, Layout, ReadSummary, UnitBatch, UnitReader, UnitRules, list_names,
-    read_column_names,
+    DropReason, FileFormat, Ids, Layout, ReadSummary, TreatmentColumn, UnitBatch, UnitReader, UnitRules,
+    list_names, read_column_names,
 };
 use crate::data::{Dataset, Units, read_array};
 use crate::model::Model;
@@ -45,7 +45,7 @@ enum UnitSource {
     Arrays(Box<ArraySource>),
     Table {
         reader: Box<UnitReader>,
-        /// The number of columns after the treatments that hold new treatments.
+        /// The number of elements after those of the treatments that hold new treatments.
         new_treatments: usize,
     },
 }
@@ -110,10 +110,13 @@ impl Model {
             let extra: Vec<String> =
                 new_treatments.map_or(Vec::new(), |names| names.split(',').map(str::to_owned).collect());
             check_columns(path, layout, &extra)?;
-            let layout = Layout { t: [&layout.t[..], &extra].concat(), ..layout.clone() };
-            let rules = UnitRules { missing_x: shapes.missing, missing_outcome, new_treatments: extra.len() };
+            let new_treatments = new_columns(&layout.t, extra);
+            let elements = new_treatments.iter().map(TreatmentColumn::elements).sum();
+            let (missing_x, new) = (shapes.missing, new_treatments.len());
+            let layout = Layout { t: [&layout.t[..], &new_treatments].concat(), ..layout.clone() };
+            let rules = UnitRules { missing_x, missing_outcome, new_treatments: new };
             let reader = Box::new(UnitReader::open_by_rules(&layout, path, rules, batch_size)?);
-            UnitSource::Table { reader, new_treatments: extra.len() }
+            UnitSource::Table { reader, new_treatments: elements }
         };
         Ok(UnitStream { path: path.to_owned(), source, wanted: None, ended: false })
     }
@@ -140,6 +143,12 @@ fn drop_unobserved(data: &Dataset, path: &Path) -> Result<(Dataset, ReadSummary)
         return Err(Error::file(path, "no unit has an outcome", hint));
     }
     Ok((data.pick(&observed)?, summary))
+}
+
+/// The columns `names` with new treatments, which have the levels of those that the model was fitted to.
+fn new_columns(fitted: &[TreatmentColumn], names: Vec<String>) -> Vec<TreatmentColumn> {
+    let levels = |j: usize| fitted.get(j).and_then(|column| column.levels.clone());
+    names.into_iter().enumerate().map(|(j, name)| TreatmentColumn { name, levels: levels(j) }).collect()
 }
 
 fn check_columns(path: &Path, layout: &Layout, names: &[String]) -> Result<()> {

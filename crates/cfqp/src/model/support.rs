@@ -2,7 +2,8 @@
 //!
 //! A treatment is on support if it lies within the range of what similar units received. Of several treatments, the
 //! combination must also be near one that a similar unit received: nobody may have got B = 1 and C = 1 together, although
-//! both are within range.
+//! both are within range. Treatments of two values, such as the elements of levels, must be equal: a dose of drug B is not
+//! near the same dose of drug C.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -172,9 +173,10 @@ impl Combinations {
         let margin = |j: usize| (RANGE_MARGIN * (overall.high[j] - overall.low[j])).max(f32::MIN_POSITIVE);
         let margins: Vec<f32> = (0..d_t).map(margin).collect();
         let distinct = distinct_combinations(t, d_t).filter(|distinct| distinct.len() <= MAX_COMBINATIONS);
+        let exact: Vec<usize> = (0..d_t).filter(|&j| distinct_values(t, d_t, j).len() == 2).collect();
         let neighbours = match &distinct {
             Some(distinct) => NEIGHBOURS.max(NEIGHBOURS_PER_COMBINATION * distinct.len()),
-            None => NEIGHBOURS,
+            None => NEIGHBOURS.max(NEIGHBOURS_PER_COMBINATION * exact_combinations(t, d_t, &exact)),
         };
         let regions: Vec<Vec<usize>> =
             centres.chunks_exact(width).map(|centre| nearest(x, centre, neighbours)).collect();
@@ -190,8 +192,11 @@ impl Combinations {
         let reach = match distinct {
             Some(_) => margins,
             None => {
-                let reach = leave_one_out_reach(&regions, combination);
-                margins.into_iter().map(|margin| margin.max(reach)).collect()
+                let reach = leave_one_out_reach(&regions, combination, &exact);
+                let of_column = |(j, margin): (usize, f32)| {
+                    if exact.contains(&j) { margin } else { margin.max(reach) }
+                };
+                margins.into_iter().enumerate().map(of_column).collect()
             }
         };
         Self { received: regions.iter().map(received).collect(), reach }
@@ -233,27 +238,44 @@ impl Combinations {
 /// The distinct combinations of treatments, if every treatment is discrete.
 fn distinct_combinations(t: &[f32], d_t: usize) -> Option<HashSet<Vec<u32>>> {
     for j in 0..d_t {
-        let distinct: HashSet<u32> = t.iter().skip(j).step_by(d_t).map(|t| t.to_bits()).collect();
-        if distinct.len() > MAX_DISCRETE_VALUES {
+        if distinct_values(t, d_t, j).len() > MAX_DISCRETE_VALUES {
             return None;
         }
     }
     Some(t.chunks_exact(d_t).map(|t| t.iter().map(|t| t.to_bits()).collect()).collect())
 }
 
-/// The distance from a unit's combination to the nearest one of another unit in its region, which [`REACH_QUANTILE`] of
-/// units do not exceed.
-fn leave_one_out_reach<'a>(regions: &[Vec<usize>], combination: impl Fn(usize) -> &'a [f32]) -> f32 {
+/// The distinct values of treatment `j`.
+fn distinct_values(t: &[f32], d_t: usize, j: usize) -> HashSet<u32> {
+    t.iter().skip(j).step_by(d_t).map(|t| t.to_bits()).collect()
+}
+
+/// The number of distinct combinations of the treatments `exact`.
+fn exact_combinations(t: &[f32], d_t: usize, exact: &[usize]) -> usize {
+    let of_row = |row: &[f32]| exact.iter().map(|&j| row[j].to_bits()).collect::<Vec<_>>();
+    t.chunks_exact(d_t).map(of_row).collect::<HashSet<_>>().len()
+}
+
+/// The distance from a unit's combination to the nearest one of another unit in its region with the same values of the
+/// treatments `exact`, which [`REACH_QUANTILE`] of units do not exceed.
+fn leave_one_out_reach<'a>(
+    regions: &[Vec<usize>],
+    combination: impl Fn(usize) -> &'a [f32],
+    exact: &[usize],
+) -> f32 {
+    let is_same = |a: usize, b: usize| exact.iter().all(|&j| combination(a)[j] == combination(b)[j]);
     let squared = |a: usize, b: usize| -> f32 {
         combination(a).iter().zip(combination(b)).map(|(a, b)| (a - b).powi(2)).sum()
     };
     let mut distances: Vec<f32> = Vec::new();
     for units in regions.iter().filter(|units| units.len() > 1) {
         distances.extend(units.iter().map(|&i| {
-            let others = units.iter().filter(|&&other| other != i);
+            let others = units.iter().filter(|&&other| other != i && is_same(other, i));
             others.map(|&other| squared(i, other)).fold(f32::INFINITY, f32::min).sqrt()
         }));
     }
+    // units without another of their combination tell nothing of distances
+    distances.retain(|distance| distance.is_finite());
     distances.sort_by(f32::total_cmp);
     let last = distances.len().saturating_sub(1);
     distances.get((last as f64 * REACH_QUANTILE).round() as usize).copied().unwrap_or(f32::INFINITY)
@@ -371,6 +393,17 @@ mod tests {
             joint_support(|i| if i % 2 == 0 { [1.0, 0.0] } else { [0.0, (i * 7 % 400) as f32 / 400.0] });
         assert!(is_supported([1.0, 0.0]) && is_supported([0.0, 0.6]));
         assert!(!is_supported([1.0, 0.6]));
+    }
+
+    #[test]
+    fn a_dose_of_one_drug_is_not_near_the_same_dose_of_another() {
+        // low doses of the first drug, high doses of the second
+        let is_supported = joint_support(|i| {
+            let dose = (i * 7 % 400) as f32 / 800.0;
+            if i % 2 == 0 { [0.0, dose] } else { [1.0, 0.5 + dose] }
+        });
+        assert!(is_supported([0.0, 0.2]) && is_supported([1.0, 0.8]));
+        assert!(!is_supported([1.0, 0.2]) && !is_supported([0.0, 0.8]) && !is_supported([0.5, 0.2]));
     }
 
     #[test]

@@ -9,7 +9,7 @@ pub(crate) struct UnitRules {
     pub missing_x: bool,
     /// Whether the whole outcome may be missing. The treatment received may then be missing, too.
     pub missing_outcome: bool,
-    /// How many of the treatments, the last ones, are asked about rather than received. They are never missing.
+    /// How many of the columns of treatments, the last ones, are asked about rather than received. They are never missing.
     pub new_treatments: usize,
 }
 
@@ -19,7 +19,7 @@ impl UnitRules {
         Self { missing_x, ..Self::default() }
     }
 
-    /// Whether a unit can be used in which `missing` tells of every treatment whether it is missing.
+    /// Whether a unit can be used in which `missing` tells of every column of treatments whether it is missing.
     pub(super) fn accept_treatment(&self, missing: &[bool], has_outcome: bool) -> bool {
         let (received, new) = missing.split_at(missing.len() - self.new_treatments);
         let may_lack = self.missing_outcome && !has_outcome;
@@ -35,9 +35,10 @@ impl UnitRules {
         if !self.missing_outcome || !is_absent(&outcomes) {
             return Vec::new();
         }
-        let received = &layout.t[..layout.t.len() - self.new_treatments];
-        let received = if is_absent(received) { received } else { &[] };
-        [&outcomes, received].concat()
+        let mut received = layout.treatment_names();
+        received.truncate(layout.t.len() - self.new_treatments);
+        let received = if is_absent(&received) { received } else { Vec::new() };
+        [outcomes, received].concat()
     }
 }
 

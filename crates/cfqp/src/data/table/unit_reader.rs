@@ -189,7 +189,7 @@ impl Layout {
         let all: Vec<FileOptions> =
             std::iter::once(usual.clone()).chain([',', ';', '\t', '|'].map(other)).collect();
         let optional = match &self.form {
-            TableForm::Wide { y, .. } => [&self.t[..], &y.columns()].concat(),
+            TableForm::Wide { y, .. } => [self.treatment_names(), y.columns()].concat(),
             TableForm::Long(_) => Vec::new(),
         };
         let all_columns = self.columns();

@@ -5,6 +5,7 @@ mod groups;
 mod long;
 mod practice;
 mod spreadsheets;
+mod treatments;
 mod unobserved;
 mod wide;
 

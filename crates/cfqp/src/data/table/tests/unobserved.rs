@@ -49,7 +49,8 @@ fn the_columns_of_outcomes_and_with_them_those_of_treatments_may_be_absent() {
 fn a_new_treatment_is_never_missing() {
     let folder = Folder::new();
     let layout = layout(&folder);
-    let asked = Layout { t: vec!["dose".into(), "planned".into()], ..layout };
+    let t = ["dose", "planned"].map(TreatmentColumn::number).to_vec();
+    let asked = Layout { t, ..layout };
     let path = folder.write("b.csv", "age,planned\n30,0.5\n40,\n");
     let ReadUnits { batch, summary } = ask(&asked, &path, 1).unwrap();
     assert_eq!(batch.data.t().mask_row(0), Some(&[false, true][..]));
@@ -68,4 +69,21 @@ fn a_unit_may_have_no_samples_after_its_treatment() {
     assert_eq!((batch.ids.text(0), batch.data.len()), ("c".to_owned(), 1));
     assert!(!batch.data.has_outcome(0) && !batch.data.has_treatment(0));
     assert_eq!(summary.dropped()[0].reason, DropReason::MissingTreatment);
+}
+
+#[test]
+fn a_treatment_with_levels_may_be_missing_too() {
+    let folder = Folder::new();
+    let path = folder.write("a.csv", "age,drug,dose,y\n30,A,1,1\n40,B,2,2\n50,C,1,3\n60,A,2,4\n");
+    let layout = Table::read(&path, &wide_spec("age", "drug,dose", "y")).unwrap().layout;
+    let path = folder.write("b.csv", "age,drug,dose,y\n30,,,\n40,C,,\n50,B,1,2\n60,,2,1\n70,D,,\n");
+    let ReadUnits { batch, summary } = ask(&layout, &path, 0).unwrap();
+    let t = batch.data.t();
+    assert_eq!(t.mask_row(0), Some(&[false, false, false][..]));
+    assert_eq!((t.mask_row(1), &t.row(1)[..2]), (Some(&[true, true, false][..]), &[0.0, 1.0][..]));
+    assert_eq!((t.mask_row(2), &t.row(2)[..]), (Some(&[true, true, true][..]), &[1.0, 0.0, 1.0][..]));
+    // a unit with an outcome needs its drug; drug D is unknown
+    assert_eq!((batch.data.len(), summary.dropped().iter().map(|d| d.count).sum::<usize>()), (3, 2));
+    let absent = ask(&layout, &folder.write("c.csv", "age\n30\n"), 0).unwrap();
+    assert_eq!(absent.batch.data.t().mask_row(0), Some(&[false, false, false][..]));
 }
