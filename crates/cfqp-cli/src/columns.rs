@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::Args;
 
 use cfqp::TableSpec;
-use cfqp::data::table::{DateOrder, TreatedAt};
+use cfqp::data::table::{DateOrder, TreatedAt, TreatmentKind};
 
 use crate::args::{parse_choice, parse_count};
 use crate::format::shell_quote;
@@ -26,9 +26,13 @@ pub(crate) struct TableArgs {
     /// Columns that --x '*' leaves out
     #[arg(long, value_name = "COLS", value_delimiter = ',')]
     except: Vec<String>,
-    /// Treatments
+    /// Treatments: numbers, or texts, whose values become levels
     #[arg(long, value_name = "COLS", value_delimiter = ',')]
     t: Vec<String>,
+    /// What treatments are, one for all or one for each: numbers, or categories (names of levels) even if they look like
+    /// numbers [default: auto, texts are categories]
+    #[arg(long, value_name = "KINDS", value_delimiter = ',', value_parser = parse_choice::<TreatmentKind>(&["auto", "number", "category"]))]
+    t_kind: Vec<TreatmentKind>,
     /// Outcomes. Long table: the series that are outcomes [default: all]
     #[arg(long, value_name = "COLS", value_delimiter = ',')]
     y: Vec<String>,
@@ -105,6 +109,9 @@ impl TableArgs {
                 to.clone_from(from);
             }
         }
+        if !self.t_kind.is_empty() {
+            spec.t_kind.clone_from(&self.t_kind);
+        }
         let parse_time = |text: &String| match text.trim().parse() {
             Ok(number) => TreatedAt::Number(number),
             Err(_) => TreatedAt::Column(text.clone()),
@@ -139,6 +146,7 @@ pub(crate) fn table_flags(spec: &TableSpec) -> Vec<String> {
         Some(DateOrder::DayFirst) => "dmy",
         Some(DateOrder::MonthFirst) => "mdy",
     };
+    let kinds: Vec<&str> = spec.t_kind.iter().map(|kind| kind.name()).collect();
     let flags = [
         ("id", spec.id.clone().unwrap_or_default()),
         ("group", spec.group.clone().unwrap_or_default()),
@@ -147,6 +155,7 @@ pub(crate) fn table_flags(spec: &TableSpec) -> Vec<String> {
         ("x", spec.x.join(",")),
         ("except", spec.except.join(",")),
         ("t", spec.t.join(",")),
+        ("t-kind", kinds.join(",")),
         ("y", spec.y.join(",")),
         ("treated-at", treated_at),
         ("step", number(spec.step)),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use cfqp::data::table::{Block, Feature, SampleLayout, TableForm, TreatedAt};
+use cfqp::data::table::{Block, Feature, SampleLayout, TableForm, TreatedAt, TreatmentColumn, TreatmentKind};
 use cfqp::{Classes, FitConfig, Layout, TableSpec};
 
 use crate::columns::{flag, table_flags};
@@ -76,7 +76,8 @@ pub(crate) fn table_spec(layout: &Layout) -> TableSpec {
     let mut spec = TableSpec {
         id: layout.id.clone(),
         group: layout.group.clone(),
-        t: layout.t.clone(),
+        t: layout.treatment_names(),
+        t_kind: treatment_kinds(&layout.t),
         missing: layout.missing.clone(),
         delimiter: layout.delimiter,
         decimal: layout.decimal,
@@ -109,6 +110,17 @@ pub(crate) fn table_spec(layout: &Layout) -> TableSpec {
         }
     }
     spec
+}
+
+/// The kinds of treatments that have to be declared: those with a level that looks like a number.
+fn treatment_kinds(treatments: &[TreatmentColumn]) -> Vec<TreatmentKind> {
+    let is_number = |level: &String| level.trim().parse::<f64>().is_ok();
+    let is_declared = |column: &TreatmentColumn| column.levels.iter().flatten().any(is_number);
+    if !treatments.iter().any(is_declared) {
+        return Vec::new();
+    }
+    let kind = |column| if is_declared(column) { TreatmentKind::Category } else { TreatmentKind::Auto };
+    treatments.iter().map(kind).collect()
 }
 
 /// The time of treatment, as a date if the times are dates.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use cfqp::ask::{StreamBatch, UnitStream};
 use cfqp::data::UnitData;
 use cfqp::data::table::{FileFormat, Ids, ReadSummary, TableSummary};
-use cfqp::{Dataset, FitConfig, Layout, Model, Study, Table, TableSpec};
+use cfqp::{Dataset, FitConfig, Layout, Study, Table, TableSpec};
 
 use crate::args::OutputArgs;
 use crate::columns::{TableArgs, table_flags};
@@ -121,9 +121,8 @@ impl Loaded {
     }
 }
 
-/// Reads all units of a file that a model can be asked about, and prints to stderr which units are not used.
-pub(crate) fn read_units(file: &Path, fitted: &Model, output: &OutputArgs) -> Result<Dataset> {
-    let mut stream = fitted.read_units(file, None)?;
+/// Reads all units of a stream, that of `file`, and prints to stderr which units are not used.
+pub(crate) fn read_units(mut stream: UnitStream, file: &Path, output: &OutputArgs) -> Result<Dataset> {
     let units = read_all(&mut stream, file)?.units;
     print_dropped(file, &stream.summary(), output);
     Ok(units.data)
@@ -148,7 +147,9 @@ fn summarise_counts(counts: &TableSummary) -> String {
     let treatment = |t: &cfqp::data::table::TreatmentSummary| {
         format!("{} from {} to {}", t.name, format_number(t.min.into()), format_number(t.max.into()))
     };
-    let treatments: Vec<String> = counts.treatments.iter().map(treatment).collect();
+    let levels = |t: &cfqp::data::table::LevelSummary| format!("{} with {} levels", t.name, t.levels.len());
+    let treatments: Vec<String> =
+        counts.treatments.iter().map(treatment).chain(counts.treatment_levels.iter().map(levels)).collect();
     format!(
         "{}, {} kept, {} dropped; x {:?}, y {:?}, {}",
         pluralise(counts.rows, "row"),

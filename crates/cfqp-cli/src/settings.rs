@@ -56,6 +56,7 @@ const TABLE_FLAGS: &[(&str, &str)] = &[
     ("sheet", "--sheet"),
     ("step", "--step"),
     ("t", "--t"),
+    ("t_kind", "--t-kind"),
     ("time", "--time"),
     ("treated_at", "--treated-at"),
     ("x", "--x"),

@@ -32,6 +32,8 @@ const LETTER: f64 = 7.0;
 const ROW_HEIGHT: f64 = 30.0;
 const MAX_NAME_LETTERS: usize = 30;
 const MAX_TITLE_LETTERS: usize = 52;
+/// The least room for the name of a level.
+const MIN_LEVEL_WIDTH: f64 = 28.0;
 
 /// The rectangle of a drawing that the data are drawn in, in pixels.
 #[derive(Clone, Copy, Debug)]
@@ -87,16 +89,38 @@ impl Chart {
         Self::with_ticks(7.0, x, y, x_title, y_title)
     }
 
+    /// A chart for a page whose x axis has a place for each of `levels`; level `i` is at x = `i`.
+    pub fn with_levels(levels: &[String], y: (f64, f64), x_title: &str, y_title: &str) -> Self {
+        let ends = (-0.5, levels.len() as f64 - 0.5);
+        let mut chart = Self::with_y_axis(ends, y, y_title);
+        let room = (chart.frame.right - chart.frame.left) / levels.len().max(1) as f64;
+        // names that would be shorter than a few letters are left out, all but every second, third, ...
+        let step = (MIN_LEVEL_WIDTH / room).ceil().max(1.0);
+        let letters = ((room * step / LETTER) as usize).clamp(2, MAX_NAME_LETTERS);
+        let named = levels.iter().enumerate().step_by(step as usize);
+        let ticks: Vec<(f64, String)> =
+            named.map(|(i, level)| (i as f64, truncate(level, letters))).collect();
+        chart.draw_x_ticks(&ticks);
+        chart.draw_x_title(x_title);
+        chart
+    }
+
     /// The same with about `ticks` ticks on the x axis.
     fn with_ticks(ticks: f64, x: (f64, f64), y: (f64, f64), x_title: &str, y_title: &str) -> Self {
+        let mut chart = Self::with_y_axis(x, y, y_title);
+        chart.draw_x_axis(ticks);
+        chart.draw_x_title(x_title);
+        chart
+    }
+
+    /// A chart for a page with a y axis and its title.
+    fn with_y_axis(x: (f64, f64), y: (f64, f64), y_title: &str) -> Self {
         let labels = Scale::new(y, HEIGHT - BOTTOM, TOP).ticks(6.0);
         let widest = labels.iter().map(|(_, text)| text.chars().count()).max().unwrap_or(1);
         let left = 14.0 + LETTER * widest as f64;
         let frame = Frame { left, right: WIDTH - RIGHT, top: TOP, bottom: HEIGHT - BOTTOM };
         let mut chart = Self::in_frame(frame, x, y);
         chart.draw_y_axis(6.0);
-        chart.draw_x_axis(ticks);
-        chart.draw_x_title(x_title);
         chart.text("", 4.0, 14.0, Anchor::Start, &truncate(y_title, MAX_TITLE_LETTERS));
         chart
     }
@@ -296,6 +320,18 @@ mod tests {
         assert_eq!((path.matches('M').count(), path.matches('L').count()), (2, 1));
         assert!(svg.contains("&lt;x&gt;") && svg.contains("aria-label=\"a &quot;label&quot;\""));
         assert!(svg.contains("data-tip=\"&quot;quoted&quot;\""));
+    }
+
+    #[test]
+    fn levels_have_named_places() {
+        let levels = ["A", "B", "a level with a long name"].map(String::from);
+        let mut chart = Chart::with_levels(&levels, (0.0, 1.0), "drug", "y");
+        chart.bar("k0", (0.65, 0.0), (1.35, 0.5));
+        let svg = chart.into_svg("bars").into_string();
+        assert!(svg.contains(">A</text>") && svg.contains(">B</text>") && svg.contains("\u{2026}</text>"));
+        let many: Vec<String> = (0..64).map(|i| format!("L{i}")).collect();
+        let svg = Chart::with_levels(&many, (0.0, 1.0), "drug", "y").into_svg("many").into_string();
+        assert!(svg.matches(">L").count() < 20, "names do not overlap");
     }
 
     #[test]

@@ -58,6 +58,7 @@ pub(super) struct AnswerCounts {
     pub answers: usize,
     /// Answers without flags.
     pub ok: usize,
+    pub no_outcome: usize,
     pub ambiguous_class: usize,
     pub off_support: usize,
     pub starts_disagree: usize,
@@ -108,6 +109,7 @@ impl AnswerCounts {
         self.units += units;
         self.answers += answers.diagnoses.len();
         self.ok += answers.diagnoses.iter().filter(|diagnosis| Diagnosis::ok(diagnosis)).count();
+        self.no_outcome += flagged(Flag::NoOutcome);
         self.ambiguous_class += flagged(Flag::AmbiguousClass);
         self.off_support += flagged(Flag::OffSupport);
         self.starts_disagree += flagged(Flag::StartsDisagree);
@@ -123,6 +125,7 @@ impl AnswerCounts {
     pub(super) fn text(&self) -> String {
         let mut text = String::new();
         let flags = [
+            (self.no_outcome, Flag::NoOutcome),
             (self.ambiguous_class, Flag::AmbiguousClass),
             (self.off_support, Flag::OffSupport),
             (self.starts_disagree, Flag::StartsDisagree),

@@ -7,12 +7,13 @@ use cfqp::ask::{Diagnosis, RhoBound, UsedRho};
 use cfqp::data::{NpzArray, NpzValues, write_npz};
 use cfqp::{Answers, Units};
 
-/// The classes of units and their probabilities, which do not depend on the new treatment.
+/// The classes of units, their probabilities, and whether units have an outcome: what does not depend on the new treatment.
 struct ClassArrays<'a> {
     posterior: &'a [f32],
     class: Vec<i64>,
     entropy: Vec<f32>,
     ambiguous: Vec<bool>,
+    no_outcome: Vec<bool>,
 }
 
 impl<'a> ClassArrays<'a> {
@@ -23,10 +24,11 @@ impl<'a> ClassArrays<'a> {
             class: diagnoses.iter().map(|diagnosis| diagnosis.class as i64).collect(),
             entropy: diagnoses.iter().map(|diagnosis| diagnosis.entropy).collect(),
             ambiguous: diagnoses.iter().map(|diagnosis| diagnosis.ambiguous_class).collect(),
+            no_outcome: diagnoses.iter().map(|diagnosis| diagnosis.no_outcome).collect(),
         }
     }
 
-    fn arrays(&self) -> [(&'static str, NpzArray<'_>); 4] {
+    fn arrays(&self) -> [(&'static str, NpzArray<'_>); 5] {
         let n = self.class.len();
         let posterior = vec![n, self.posterior.len() / n.max(1)];
         [
@@ -34,6 +36,7 @@ impl<'a> ClassArrays<'a> {
             ("class", NpzArray::integers(&self.class)),
             ("entropy", NpzArray { shape: vec![n], values: NpzValues::F32(&self.entropy) }),
             ("ambiguous_class", NpzArray { shape: vec![n], values: NpzValues::Bool(&self.ambiguous) }),
+            ("no_outcome", NpzArray { shape: vec![n], values: NpzValues::Bool(&self.no_outcome) }),
         ]
     }
 }

@@ -88,11 +88,18 @@ impl OutArgs {
     }
 }
 
-/// Checks that the treatment given by `flag` has as many numbers as those of the model.
-pub(super) fn check_treatment(flag: &str, treatment: &[f32], fitted: &Model) -> Result<()> {
+/// The elements of the treatment `text` that is given by `flag`: numbers or levels.
+pub(super) fn parse_treatment(flag: &str, text: &str, fitted: &Model) -> Result<Vec<f32>> {
+    let treatment = match fitted.parse_treatment(text) {
+        Ok(treatment) => treatment,
+        Err(cfqp::Error::Data { problem, hint, .. }) => {
+            return Err(Failure::new(format!("{flag}: {problem}"), hint));
+        }
+        Err(error) => return Err(error.into()),
+    };
     let dimensions = fitted.shapes().t;
     if treatment.len() == dimensions {
-        return Ok(());
+        return Ok(treatment);
     }
     let message = format!("{flag}: {} numbers per treatment, the model has {dimensions}", treatment.len());
     Err(Failure::new(message, "give as many numbers as t has in the data"))

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 
-use cfqp::data::table::{TableSummary, TimeGrid, Warning};
+use cfqp::data::table::{
+    ColumnRole, LevelCount, TableSummary, TimeGrid, TreatmentKind, TreatmentSummary, Warning,
+};
 
 use crate::columns::TableArgs;
 use crate::error::Result;
@@ -22,6 +24,8 @@ Examples:
   cfqp check patients.csv --x age,sex,'bp_*' --t dose --y outcome --id patient
   cfqp check patients.csv --x '*' --except name,notes --t dose --y outcome --id patient
   cfqp check kunden.csv --delimiter ';' --decimal , --x alter,umsatz --t rabatt --y kauf
+  cfqp check trial.csv --x age,sex --t drug,dose --y outcome
+  cfqp check trial.csv --x age,sex --t arm --t-kind category --y outcome
   cfqp check samples.csv --id patient --time minute --series pa,pv --t dose --treated-at 20
   cfqp check sensors.xlsx --sheet 2024 --id pump --time at --series rpm --t load --treated-at 2024-03-01
   cfqp check study.toml --json
@@ -85,12 +89,43 @@ fn text(input: &Input, counts: &TableSummary) -> String {
             t.name
         );
     }
+    text += &levels_text(input, counts);
     text += &columns_table(counts);
     text += &column_notes(counts);
     counts.warnings.iter().for_each(|warning| text += &format!("warning: {warning}\n"));
     counts.problems.iter().for_each(|problem| text += &format!("failed: {problem}\n"));
     if counts.problems.is_empty() {
         let _ = writeln!(text, "no problems found\nnext: {}", input.fit_command(&input.config));
+    }
+    text
+}
+
+/// The levels of treatments, and a question where numbers may be levels.
+fn levels_text(input: &Input, counts: &TableSummary) -> String {
+    let mut text = String::new();
+    for treatment in &counts.treatment_levels {
+        let level = |level: &LevelCount| format!("{} {}", level.level, format_count(level.units));
+        let levels: Vec<String> = treatment.levels.iter().map(level).collect();
+        let _ = writeln!(
+            text,
+            "treatment {}: {} levels, with units: {}; reference {}",
+            treatment.name,
+            levels.len(),
+            levels.join(", "),
+            treatment.levels[0].level
+        );
+    }
+    let is_declared = input.spec.t_kind.contains(&TreatmentKind::Number);
+    let may_be_levels =
+        |t: &&TreatmentSummary| t.values.len() > 1 && !counts.columns.is_empty() && !is_declared;
+    for t in counts.treatments.iter().filter(may_be_levels) {
+        let values: Vec<String> = t.values.iter().map(|value| format_short((*value).into())).collect();
+        let _ = writeln!(
+            text,
+            "question: if {} are names of treatments ({}) rather than amounts, add --t-kind category",
+            values.join(", "),
+            t.name
+        );
     }
     text
 }
@@ -111,7 +146,7 @@ fn grid_text(grid: &TimeGrid, counts: &TableSummary) -> String {
     )
 }
 
-/// How columns were read that are not plain numbers, and the levels of categories.
+/// How columns were read that are not plain numbers, and the levels of covariates.
 fn column_notes(counts: &TableSummary) -> String {
     const MAX_LEVELS: usize = 12;
     let mut text = String::new();
@@ -119,7 +154,10 @@ fn column_notes(counts: &TableSummary) -> String {
         if let Some(note) = &column.note {
             let _ = writeln!(text, "{}: {note}", column.name);
         }
-        if let (Some(levels), Some(level_counts)) = (&column.categories, &column.category_counts) {
+        let is_covariate = column.role != ColumnRole::Treatment;
+        if let (true, Some(levels), Some(level_counts)) =
+            (is_covariate, &column.categories, &column.category_counts)
+        {
             let level = |(name, count): (&String, &usize)| format!("{name} {}", format_count(*count));
             let shown: Vec<String> = levels.iter().zip(level_counts).take(MAX_LEVELS).map(level).collect();
             let rest = levels.len().saturating_sub(MAX_LEVELS);

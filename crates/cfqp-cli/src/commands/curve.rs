@@ -8,7 +8,7 @@ use cfqp::Model;
 
 use super::answered::{Answered, write_answers};
 use super::ask::{AskArgs, BoundArgs, OutArgs, SourceArgs};
-use super::grid::Grid;
+use super::grid::{Grid, curve_treatments};
 use crate::args::OutputArgs;
 use crate::error::Result;
 use crate::files::check_table;
@@ -19,9 +19,13 @@ const EXAMPLES: &str = "\
 Examples:
   cfqp curve model.cfqp patients.csv --grid 0.2:1:17 --units 17,203 --out curves.csv
   cfqp curve model.cfqp patients.csv --grid 0.2:1:9 --out curves.parquet
+  cfqp curve model.cfqp new_patients.csv --grid 0.2:1:9 --out curves.csv    no dose, no outcome yet
+  cfqp curve model.cfqp trial.csv --out answers_per_drug.csv
 
 The output has one row per unit and treatment (and time): id, t, t_new, every outcome Y with lower_Y \
-and upper_Y, class, posterior_K, flag, rho, rho_source.";
+and upper_Y, class, posterior_K, flag, rho, rho_source.
+Units without an outcome (empty cells, or no such column) have the mean curve of the classes, by their weights, and are \
+flagged no_outcome. They need no treatment.";
 
 /// Dose-response curves: the outcomes of units at every treatment of a grid
 #[derive(Debug, Args)]
@@ -30,9 +34,9 @@ and upper_Y, class, posterior_K, flag, rho, rho_source.";
 pub(crate) struct CurveArgs {
     #[command(flatten)]
     source: SourceArgs,
-    /// N treatments from LO to HI
+    /// N treatments from LO to HI; leave it out for a treatment with levels: one answer per level
     #[arg(long, value_name = "LO:HI:N", allow_hyphen_values = true)]
-    grid: Grid,
+    grid: Option<Grid>,
     /// The ids of the units, comma-separated [default: all]
     #[arg(long, value_name = "IDS", value_delimiter = ',')]
     units: Vec<String>,
@@ -49,7 +53,7 @@ pub(super) fn run(args: &CurveArgs, output: &OutputArgs) -> Result<Output> {
     let out = args.out.resolve()?;
     check_table(out)?;
     let model = Model::load(&args.source.model, &settings.resources)?;
-    let grid = args.grid.resolve(&model)?;
+    let grid = curve_treatments(args.grid, &model)?;
     let start = Instant::now();
     let question = model.ask_file(&args.source.file).curve(&grid).only(&args.units).options(settings.ask);
     let question = question.rho_bounds(args.bounds.rho_bounds);

@@ -59,7 +59,7 @@ pub(super) fn run(args: &DiagnoseArgs, output: &OutputArgs) -> Result<Output> {
     let settings = args.ask.resolve()?;
     let SourceArgs { model, file } = &args.source;
     let fitted = Model::load(model, &settings.resources)?;
-    let data = read_units(file, &fitted, output)?;
+    let data = read_units(fitted.read_observed_units(file)?, file, output)?;
     let verdicts = fitted.verdicts(&data, settings.ask)?;
     let worst = verdicts.iter().map(|verdict| verdict.grade).max().unwrap_or(Grade::Ok);
     let ok = worst != Grade::Failed;

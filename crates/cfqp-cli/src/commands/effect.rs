@@ -8,11 +8,12 @@ use serde::Serialize;
 
 use cfqp::Model;
 use cfqp::ask::{AverageEffect, Averages, EffectGroup, PlainComparison, UsedRho};
+use cfqp::data::table::TreatmentValue;
 
 use super::answered::{AnswerCounts, write_answers_with};
-use super::ask::{AskArgs, BoundArgs, OutArgs, SourceArgs, check_treatment};
+use super::ask::{AskArgs, BoundArgs, OutArgs, SourceArgs, parse_treatment};
 use super::even_sample::EvenSample;
-use crate::args::{OutputArgs, parse_finite};
+use crate::args::OutputArgs;
 use crate::error::Result;
 use crate::files::check_table;
 use crate::format::{align_rows, format_count, format_number, format_short, pluralise, shell_quote};
@@ -23,9 +24,14 @@ const EXAMPLES: &str = "\
 Examples:
   cfqp effect model.cfqp patients.csv --from 0.5 --to 0.8
   cfqp effect model.cfqp patients.csv --from 0.5 --to 0.8 --out effects.parquet
+  cfqp effect model.cfqp new_patients.csv --from 0 --to 0.8 --out effects.csv    no dose, no outcome yet
+  cfqp effect model.cfqp trial.csv --from A --to C
+  cfqp effect model.cfqp trial.csv --from drug=A,dose=1 --to drug=C,dose=1
 
 FILE has the columns that the model was fitted to. The output has one row per unit (and time): id, t, \
 from, to, effect_Y, lower_Y, upper_Y for every outcome Y, class, posterior_K, flag, rho, rho_source.
+Units without an outcome (empty cells, or no such column) have the mean effect of the classes, by their weights, and are \
+flagged no_outcome. They need no treatment, and belong to no class and to no plain estimate.
 The interval of an average treats the model's error as shared by all units, so that it does not average \
 out, and adds the variance between units divided by their number. Series are averaged over time. The first \
 average is over the units on support: similar units received both treatments.
@@ -45,12 +51,12 @@ const OUT_HELP: &str =
 pub(crate) struct EffectArgs {
     #[command(flatten)]
     source: SourceArgs,
-    /// The reference treatment; comma-separated if it has several dimensions
-    #[arg(long, value_name = "T", value_delimiter = ',', value_parser = parse_finite, allow_negative_numbers = true, required = true)]
-    from: Vec<f32>,
+    /// The reference treatment: a number or a level; of several treatments 0.5,A or dose=0.5,drug=A
+    #[arg(long, value_name = "T", allow_negative_numbers = true)]
+    from: String,
     /// The treatment to compare with it
-    #[arg(long, value_name = "T", value_delimiter = ',', value_parser = parse_finite, allow_negative_numbers = true, required = true)]
-    to: Vec<f32>,
+    #[arg(long, value_name = "T", allow_negative_numbers = true)]
+    to: String,
     #[command(flatten)]
     out: Option<OutArgs>,
     #[command(flatten)]
@@ -66,8 +72,8 @@ const MAX_PLAIN_UNITS: usize = 5000;
 #[derive(Serialize)]
 struct Report<'a> {
     out: Option<&'a Path>,
-    from: &'a [f32],
-    to: &'a [f32],
+    from: Vec<TreatmentValue>,
+    to: Vec<TreatmentValue>,
     averages: &'a [AverageEffect],
     plain: &'a [PlainComparison],
     #[serde(flatten)]
@@ -84,10 +90,10 @@ pub(super) fn run(args: &EffectArgs, output: &OutputArgs) -> Result<Output> {
     let out = args.out.as_ref().map(OutArgs::resolve).transpose()?;
     out.map(check_table).transpose()?;
     let model = Model::load(&args.source.model, &settings.resources)?;
-    check_treatment("--from", &args.from, &model)?;
-    check_treatment("--to", &args.to, &model)?;
+    let from = parse_treatment("--from", &args.from, &model)?;
+    let to = parse_treatment("--to", &args.to, &model)?;
     let start = Instant::now();
-    let question = model.ask_file(&args.source.file).effect(&args.from[..], &args.to[..]);
+    let question = model.ask_file(&args.source.file).effect(&from[..], &to[..]);
     let question = question.rho_bounds(args.bounds.rho_bounds);
     let mut averages = Averages::new(&model, settings.ask.level);
     let mut sample = EvenSample::new(MAX_PLAIN_UNITS);
@@ -98,13 +104,13 @@ pub(super) fn run(args: &EffectArgs, output: &OutputArgs) -> Result<Output> {
         })?;
     let averages = averages.finish();
     let plain = match sample.finish()? {
-        Some(units) => model.compare_plain(&units.data, &args.from, &args.to, settings.ask)?,
+        Some(units) => model.compare_plain(&units.data, &from, &to, settings.ask)?,
         None => Vec::new(),
     };
     let report = Report {
         out,
-        from: &args.from,
-        to: &args.to,
+        from: model.treatment_values(&from),
+        to: model.treatment_values(&to),
         averages: &averages,
         plain: &plain,
         counts: &counts,
@@ -117,14 +123,15 @@ pub(super) fn run(args: &EffectArgs, output: &OutputArgs) -> Result<Output> {
 }
 
 fn text(report: &Report<'_>) -> String {
-    let list = |values: &[f32]| values.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+    let list =
+        |values: &[TreatmentValue]| values.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
     let units = pluralise(report.counts.units, "unit");
     let disagreements = report.plain.iter().filter(|own| own.disagrees).filter_map(PlainComparison::sentence);
     let mut text: String = disagreements.map(|sentence| format!("warning: {sentence}\n")).collect();
     text += &format!(
         "effect of {} against {} on {units}, with {}% intervals:\n",
-        list(report.to),
-        list(report.from),
+        list(&report.to),
+        list(&report.from),
         format_number(100.0 * report.level)
     );
     let mut rows = vec![["outcome", "group", "units", "effect", "lower", "upper"].map(String::from).to_vec()];

@@ -78,7 +78,7 @@ pub(super) fn run(args: &EvaluateArgs, output: &OutputArgs) -> Result<Output> {
     let truth_file = args.truth_file()?;
     let SourceArgs { model, file } = &args.source;
     let fitted = Model::load(model, &settings.resources)?;
-    let data = read_units(file, &fitted, output)?;
+    let data = read_units(fitted.read_units(file, None)?, file, output)?;
     let truth = read_truth(truth_file)?;
     let evaluation = evaluate(&fitted, &data, &truth, settings.ask)?;
     let is_image = truth.y_new.shape().len() == 3;

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use cfqp::{Model, Units};
+use cfqp::{Layout, Model, Units};
 
 use crate::args::parse_finite;
 use crate::error::{Failure, Result};
@@ -44,6 +44,12 @@ impl Grid {
     /// The treatments, after checking that those of the model are single numbers.
     pub(super) fn resolve(&self, fitted: &Model) -> Result<Units> {
         let dimensions = fitted.shapes().t;
+        if fitted.layout().is_some_and(Layout::has_levels) {
+            let message = "--grid: the treatment has levels, which have no amounts between them";
+            let hint = "for one answer per level, leave it out: cfqp curve MODEL FILE --out FILE; for one level give \
+                        --treatment";
+            return Err(Failure::new(message, hint));
+        }
         if dimensions != 1 {
             let message = format!("--grid: the treatments of this model have {dimensions} dimensions");
             return Err(Failure::new(
@@ -53,6 +59,20 @@ impl Grid {
         }
         Ok(self.units()?)
     }
+}
+
+/// The treatments of a curve: those of `grid`, or without one all levels.
+pub(super) fn curve_treatments(grid: Option<Grid>, fitted: &Model) -> Result<Units> {
+    if let Some(grid) = grid {
+        return grid.resolve(fitted);
+    }
+    fitted.level_treatments().ok_or_else(|| match fitted.layout().is_some_and(Layout::has_levels) {
+        true => Failure::new(
+            "the model has several treatments: a curve is for one",
+            "ask about one combination at a time: cfqp query --treatment drug=B,dose=0.8",
+        ),
+        false => Failure::new("--grid: no treatments are given", "give LO:HI:N, for example --grid 0.2:1:9"),
+    })
 }
 
 #[cfg(test)]

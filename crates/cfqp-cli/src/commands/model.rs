@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
-use cfqp::data::table::TableForm;
+use cfqp::data::table::{TableForm, TreatmentColumn};
 use cfqp::{Base, FitConfig, FitReport, Layout, Model, Resources};
 
 use crate::error::Result;
@@ -100,7 +100,11 @@ pub(super) fn run(args: &ModelArgs) -> Result<Output> {
 /// The columns of the table that a model was fitted to.
 fn describe_columns(layout: &Layout) -> String {
     let id = layout.id.as_ref().map_or(String::new(), |id| format!("id {id}; "));
-    let t = layout.t.join(", ");
+    let treatment = |column: &TreatmentColumn| match &column.levels {
+        None => column.name.clone(),
+        Some(levels) => format!("{} (levels {})", column.name, levels.join(", ")),
+    };
+    let t = layout.t.iter().map(treatment).collect::<Vec<_>>().join(", ");
     match &layout.form {
         TableForm::Wide { x, y } => {
             let x = if layout.has_covariates() { x.columns().join(", ") } else { "none".to_owned() };

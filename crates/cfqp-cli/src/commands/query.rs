@@ -11,9 +11,9 @@ use cfqp::{AskOptions, Model, Units};
 
 use super::answered::{AnswerCounts, Answered, write_answers};
 use super::arrays::{write_answer_arrays, write_curve_arrays};
-use super::ask::{AskArgs, BoundArgs, OutArgs, SourceArgs, check_treatment};
+use super::ask::{AskArgs, BoundArgs, OutArgs, SourceArgs, parse_treatment};
 use super::grid::Grid;
-use crate::args::{OutputArgs, parse_finite};
+use crate::args::OutputArgs;
 use crate::error::{Failure, Result};
 use crate::load::read_all;
 use crate::output::Output;
@@ -26,14 +26,19 @@ const EXAMPLES: &str = "\
 Examples:
   cfqp query model.cfqp patients.csv --treatment 0.8 --out answers.parquet
   cfqp query model.cfqp patients.csv --treatment-from planned_dose --out answers.csv
+  cfqp query model.cfqp trial.csv --treatment B --out answers.csv
+  cfqp query model.cfqp trial.csv --treatment drug=B,dose=0.8 --out answers.csv
   cfqp query model.cfqp data.npz --treatment-from t_new --rho 0 --out answers.npz
   cfqp query model.cfqp data.npz --grid 0.2:1:9 --level 0.95 --out curves.npz
+  cfqp query model.cfqp new_patients.csv --treatment 0.8 --out answers.csv    no dose, no outcome yet
 
 FILE has the columns that the model was fitted to; no flags are needed for them. Tables are streamed, so \
 they can be larger than memory, but the rows of a unit must be adjacent. If the model was fitted with --group, \
 the table is read whole.
+Units without an outcome (empty cells, or no such column) are answered by their covariates alone, with fresh \
+noise, and flagged no_outcome. They need no treatment.
 A .parquet, .csv, .arrow or .jsonl output has one row per unit (and time): id, t, t_new, every outcome Y \
-with lower_Y and upper_Y, class, posterior_K, flag: ok, or the warnings ambiguous_class, off_support, \
+with lower_Y and upper_Y, class, posterior_K, flag: ok, or the warnings no_outcome, ambiguous_class, off_support, \
 starts_disagree; rho (empty if unknown) and rho_source: given, learned or unknown.
 An .npz output has answer, lower and upper [n, ...], posterior [n, classes], class, entropy, t_new, the \
 flags, rho, rho_source, and id if ids are integers; with --grid: answer, lower, upper [n, N, ...], \
@@ -60,9 +65,9 @@ pub(crate) struct QueryArgs {
 #[derive(Args, Debug)]
 #[group(required = true, multiple = false)]
 struct TreatmentArgs {
-    /// The new treatment of all units; comma-separated if it has several dimensions
-    #[arg(long, value_name = "T", value_delimiter = ',', value_parser = parse_finite, allow_negative_numbers = true)]
-    treatment: Vec<f32>,
+    /// The new treatment of all units: a number or a level; of several treatments 0.5,A or dose=0.5,drug=A
+    #[arg(long, value_name = "T", allow_negative_numbers = true)]
+    treatment: Option<String>,
     /// A column (in an .npz file: an array) of FILE with the new treatment of each unit
     #[arg(long, value_name = "COL")]
     treatment_from: Option<String>,
@@ -77,9 +82,8 @@ pub(super) fn run(args: &QueryArgs, output: &OutputArgs) -> Result<Output> {
     let format = FileFormat::for_output(out)?;
     let TreatmentArgs { treatment, treatment_from, grid } = &args.treatments;
     let model = Model::load(&args.source.model, &settings.resources)?;
-    if !treatment.is_empty() {
-        check_treatment("--treatment", treatment, &model)?;
-    }
+    let parse = |text: &String| parse_treatment("--treatment", text, &model);
+    let treatment = treatment.as_ref().map(parse).transpose()?.unwrap_or_default();
     let grid = grid.map(|grid| grid.resolve(&model)).transpose()?;
     let start = Instant::now();
     let (options, file, rho_bounds) = (settings.ask, &args.source.file, args.bounds.rho_bounds);
@@ -90,7 +94,7 @@ pub(super) fn run(args: &QueryArgs, output: &OutputArgs) -> Result<Output> {
     };
     let counts = match (format, &grid, treatment_from) {
         (FileFormat::Npz, Some(grid), _) => query.write_curves(grid)?,
-        (FileFormat::Npz, None, from) => query.write_answers(treatment, from.as_deref())?,
+        (FileFormat::Npz, None, from) => query.write_answers(&treatment, from.as_deref())?,
         (_, Some(grid), _) => write(ask.curve(grid), "curve")?,
         (_, None, Some(columns)) => write(ask.under_columns(columns), "query")?,
         (_, None, None) => write(ask.under(&treatment[..]), "query")?,

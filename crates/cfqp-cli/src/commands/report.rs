@@ -10,9 +10,10 @@ use cfqp::data::table::{DroppedUnits, UnitBatch};
 use cfqp::report::{Report, ReportSpec};
 use cfqp::{AskOptions, Model, Rho};
 
-use super::ask::{AskArgs, OutArgs, SourceArgs, check_treatment};
+use super::ask::{AskArgs, OutArgs, SourceArgs, parse_treatment};
 use super::even_sample::EvenSample;
-use crate::args::{OutputArgs, parse_finite};
+use crate::args::OutputArgs;
+use crate::columns::flag;
 use crate::error::{Failure, Result};
 use crate::files::write_text;
 use crate::format::{format_number, pluralise, shell_quote};
@@ -29,6 +30,7 @@ const EXAMPLES: &str = "\
 Examples:
   cfqp report model.cfqp patients.csv --out report.html
   cfqp report model.cfqp patients.csv --units 17,203 --from 0.3 --to 0.7 --out report.html
+  cfqp report model.cfqp trial.csv --from A --to C --out report.html
 
 The page is self-contained and can be printed. It has the question, the data, a verdict on each assumption, \
 the classes, dose-response curves, effects, single units, and how to reproduce it. Average effects stand beside \
@@ -45,13 +47,14 @@ pub(crate) struct ReportArgs {
     /// The ids of the single units to show, comma-separated [default: typical and flagged units]
     #[arg(long, value_name = "IDS", value_delimiter = ',')]
     units: Vec<String>,
-    /// The low treatment; comma-separated if it has several dimensions [default: the 10th percentile,
-    /// or the lower of two values]
-    #[arg(long, value_name = "T", value_delimiter = ',', value_parser = parse_finite, allow_negative_numbers = true)]
-    from: Option<Vec<f32>>,
-    /// The high treatment [default: the 90th percentile, or the higher of two values]
-    #[arg(long, value_name = "T", value_delimiter = ',', value_parser = parse_finite, allow_negative_numbers = true)]
-    to: Option<Vec<f32>>,
+    /// The low treatment, or a level; of several treatments 0.5,A or dose=0.5,drug=A [default: the 10th percentile,
+    /// the lower of two values, or a frequent level]
+    #[arg(long, value_name = "T", allow_negative_numbers = true)]
+    from: Option<String>,
+    /// The high treatment, or another level [default: the 90th percentile, the higher of two values, or another frequent
+    /// level]
+    #[arg(long, value_name = "T", allow_negative_numbers = true)]
+    to: Option<String>,
     #[command(flatten)]
     ask: AskArgs,
 }
@@ -84,11 +87,12 @@ pub(super) fn run(args: &ReportArgs, output: &OutputArgs) -> Result<Output> {
     let SourceArgs { model, file } = &args.source;
     let bytes = std::fs::read(model).map_err(|error| Failure::io(model, error))?;
     let fitted = Model::load(model, &settings.resources)?;
-    for (flag, treatment) in [("--from", &args.from), ("--to", &args.to)] {
-        treatment.as_ref().map(|treatment| check_treatment(flag, treatment, &fitted)).transpose()?;
-    }
+    let parse = |flag: &str, text: &Option<String>| {
+        text.as_ref().map(|text| parse_treatment(flag, text, &fitted)).transpose()
+    };
+    let (from, to) = (parse("--from", &args.from)?, parse("--to", &args.to)?);
     let sampled = sample_units(args, &fitted, output)?;
-    let spec = ReportSpec { from: args.from.clone(), to: args.to.clone(), ask: settings.ask };
+    let spec = ReportSpec { from, to, ask: settings.ask };
     let report = Report::new(&fitted, &sampled.sample, sampled.chosen.as_ref(), &spec)?;
     if report.question.from == report.question.to && !output.quiet {
         eprintln!("warning: the low and the high treatment are equal: choose two with --from and --to");
@@ -143,7 +147,7 @@ fn text(written: &Written<'_>, bytes: usize) -> String {
 fn sample_units(args: &ReportArgs, fitted: &Model, output: &OutputArgs) -> Result<Sampled> {
     let file = &args.source.file;
     let chosen = read_chosen(fitted, file, &args.units)?;
-    let mut stream = fitted.read_units(file, None)?;
+    let mut stream = fitted.read_observed_units(file)?;
     let counter = Counter::new(output, "report");
     let mut sample = EvenSample::new(MAX_SAMPLE);
     for batch in stream.by_ref() {
@@ -169,7 +173,7 @@ fn read_chosen(fitted: &Model, file: &Path, ids: &[String]) -> Result<Option<Str
     if ids.is_empty() {
         return Ok(None);
     }
-    let found = read_all(&mut fitted.read_units(file, None)?.only(ids), file)?;
+    let found = read_all(&mut fitted.read_observed_units(file)?.only(ids), file)?;
     let known = &found.units.ids;
     let position = |id: &String| (0..known.len()).find(|&i| known.text(i) == id.trim());
     let asked = ids.iter().filter_map(position).collect();
@@ -180,12 +184,11 @@ fn read_chosen(fitted: &Model, file: &Path, ids: &[String]) -> Result<Option<Str
 fn command_line(args: &ReportArgs, out: &Path, ask: &AskOptions) -> String {
     let mut words =
         vec![format!("cfqp report {} {}", shell_quote(&args.source.model), shell_quote(&args.source.file))];
-    let list = |values: &[f32]| values.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
     if !args.units.is_empty() {
         words.push(format!("--units {}", shell_quote(Path::new(&args.units.join(",")))));
     }
-    words.extend(args.from.as_ref().map(|from| format!("--from {}", list(from))));
-    words.extend(args.to.as_ref().map(|to| format!("--to {}", list(to))));
+    words.extend(args.from.as_ref().map(|from| flag("from", from)));
+    words.extend(args.to.as_ref().map(|to| flag("to", to)));
     if let Rho::Given(rho) = ask.rho {
         words.push(format!("--rho {rho}"));
     }

@@ -1,5 +1,6 @@
 //! The hidden classes and their dose-response curves.
 
+use cfqp::data::table::TreatmentValue;
 use cfqp::report::{ClassResponse, ClassSummary, CovariateMeans, Curve, OutcomeCurves};
 use maud::{Markup, html};
 
@@ -10,22 +11,80 @@ use super::elements::{
 use crate::chart::{Chart, padded_range};
 use crate::format::{format_number, format_percent, pluralise};
 
+/// The share of the room of a level that its bars take.
+const LEVEL_WIDTH: f64 = 0.7;
 /// Standardised differences of means from which on a class counts as different, and as very different.
 const NOTABLE_GAP: f64 = 0.2;
 const LARGE_GAP: f64 = 0.8;
 
-/// The treatments of a dose-response curve as an axis: their values, or steps if there are several treatments.
+/// The treatments of a dose-response curve as an axis: their values, levels, or steps if there are several treatments.
 pub(super) struct DoseAxis {
     pub places: Vec<f64>,
     pub title: String,
     pub labels: Vec<String>,
+    /// The names of levels, which have nothing between them.
+    levels: Option<Vec<String>>,
     /// The low and the high treatment, if they can be marked.
     marks: Vec<(f64, &'static str)>,
 }
 
 impl DoseAxis {
-    pub(super) fn ends(&self) -> (f64, f64) {
-        (self.places[0], self.places[self.places.len() - 1])
+    /// A chart with this axis and values in the range `y`.
+    pub(super) fn chart(&self, y: (f64, f64), y_title: &str) -> Chart {
+        match &self.levels {
+            Some(levels) => Chart::with_levels(levels, y, &self.title, y_title),
+            None => {
+                let ends = (self.places[0], self.places[self.places.len() - 1]);
+                Chart::new(ends, y, &self.title, y_title)
+            }
+        }
+    }
+
+    /// Draws a curve as a line; of levels, the interval of each as a bar with a dot. The last argument is the number of the
+    /// curve, and how many there are.
+    pub(super) fn draw(&self, chart: &mut Chart, class: &str, curve: &Curve, (part, parts): (usize, usize)) {
+        if self.levels.is_none() {
+            return chart.line(class, self.places.iter().copied().zip(curve.mean.iter().copied()));
+        }
+        let width = LEVEL_WIDTH / parts as f64;
+        for (i, (x, low, high)) in self.band(&curve.lower, &curve.upper).into_iter().enumerate() {
+            let left = x - 0.5 * LEVEL_WIDTH + part as f64 * width;
+            if low.is_finite() && high.is_finite() {
+                chart.bar(&format!("pale {class}"), (left, low), (left + width, high));
+            }
+            chart.circle(&format!("dot {class}"), left + 0.5 * width, curve.mean[i], 4.0);
+        }
+    }
+
+    /// Draws the band of a curve; levels have none.
+    pub(super) fn draw_band(&self, chart: &mut Chart, class: &str, curve: &Curve) {
+        if self.levels.is_none() {
+            chart.band(class, &self.band(&curve.lower, &curve.upper));
+        }
+    }
+
+    /// Draws shares as an area under a line, or as bars.
+    pub(super) fn draw_shares(&self, chart: &mut Chart, shares: &[f64]) {
+        if self.levels.is_some() {
+            let half = 0.5 * LEVEL_WIDTH;
+            for (x, share) in self.places.iter().zip(shares) {
+                chart.bar("accent", (x - half, 0.0), (x + half, *share));
+            }
+            return;
+        }
+        chart.band("accent", &self.band(&vec![0.0; shares.len()], shares));
+        chart.line("accent", self.places.iter().copied().zip(shares.iter().copied()));
+    }
+
+    /// Where a single treatment is.
+    pub(super) fn place(&self, value: &TreatmentValue) -> Option<f64> {
+        match value {
+            TreatmentValue::Number(number) => Some(f64::from(*number)),
+            TreatmentValue::Level(level) => {
+                let at = self.levels.as_ref()?.iter().position(|own| own == level)?;
+                Some(at as f64)
+            }
+        }
     }
 
     /// The interval of x values that are closest to place `i`.
@@ -50,14 +109,41 @@ impl Page<'_> {
     pub(super) fn dose_axis(&self) -> DoseAxis {
         let (question, grid) = (&self.report.question, &self.report.curves.grid);
         let labels = grid.iter().map(|t| treatment_text(&question.treatments, t)).collect();
-        let varies = grid[0] != grid[grid.len() - 1];
-        if let ([name], true) = (&question.treatments[..], varies) {
-            let places = grid.iter().map(|t| f64::from(t[0])).collect();
-            let marks = vec![(f64::from(question.from[0]), "low"), (f64::from(question.to[0]), "high")];
-            return DoseAxis { places, title: name.clone(), labels, marks };
+        let steps = (0..grid.len()).map(|i| i as f64).collect();
+        if let Some((name, levels)) = self.varying_levels() {
+            return DoseAxis { places: steps, title: name, labels, levels: Some(levels), marks: Vec::new() };
         }
-        let places = (0..grid.len()).map(|i| i as f64).collect();
-        DoseAxis { places, title: "all treatments, from low to high".to_owned(), labels, marks: Vec::new() }
+        let varies = grid[0] != grid[grid.len() - 1];
+        let places: Option<Vec<f64>> = grid.iter().map(|t| amount(t)).collect();
+        if let ([name], true, Some(places)) = (&question.treatments[..], varies, places) {
+            let marks = [(amount(&question.from), "low"), (amount(&question.to), "high")];
+            let marks = marks.into_iter().filter_map(|(at, label)| Some((at?, label))).collect();
+            return DoseAxis { places, title: name.clone(), labels, levels: None, marks };
+        }
+        let title = "all treatments, from low to high".to_owned();
+        DoseAxis { places: steps, title, labels, levels: None, marks: Vec::new() }
+    }
+
+    /// The name of the treatment whose levels the curves go through, and the levels.
+    fn varying_levels(&self) -> Option<(String, Vec<String>)> {
+        let (question, grid) = (&self.report.question, &self.report.curves.grid);
+        let level = |t: &[TreatmentValue], j: usize| match &t[j] {
+            TreatmentValue::Level(level) => Some(level.clone()),
+            TreatmentValue::Number(_) => None,
+        };
+        let j = (0..question.treatments.len()).find(|&j| level(&grid[0], j).is_some())?;
+        let levels = grid.iter().map(|t| level(t, j)).collect::<Option<Vec<_>>>()?;
+        Some((question.treatments[j].clone(), levels))
+    }
+
+    /// What the treatments that are compared are called: levels are neither low nor high.
+    pub(super) fn end_names(&self) -> [&'static str; 2] {
+        if self.has_levels() { ["first", "second"] } else { ["low", "high"] }
+    }
+
+    /// Whether a treatment has levels.
+    pub(super) fn has_levels(&self) -> bool {
+        self.report.question.from.iter().any(|value| matches!(value, TreatmentValue::Level(_)))
     }
 
     pub(super) fn classes(&self) -> Markup {
@@ -123,7 +209,15 @@ impl Page<'_> {
             vec![name.clone(), number(*low), number(*median), number(*high)]
         };
         let rows: Vec<Vec<String>> = class.responses.iter().map(row).collect();
-        let text = |t: &[f32]| treatment_text(&question.treatments, t);
+        let text = |t: &[TreatmentValue]| treatment_text(&question.treatments, t);
+        if self.has_levels() {
+            // a median of levels means nothing
+            let row = |response: &ClassResponse| {
+                vec![response.name.clone(), number(response.low), number(response.high)]
+            };
+            let rows: Vec<Vec<String>> = class.responses.iter().map(row).collect();
+            return table(&["mean response", &text(&question.from), &text(&question.to)], &rows);
+        }
         html! {
             (table(&["mean response", "low", "median", "high"], &rows))
             p.soft {
@@ -133,18 +227,20 @@ impl Page<'_> {
     }
 
     pub(super) fn curves(&self) -> Markup {
+        let intervals = if self.has_levels() { "Bars" } else { "Bands" };
         let level = format_number(100.0 * self.report.question.level);
         let body = html! {
             p {
-                "The mean outcome of each class if all its units had received the same treatment. Bands are averages of the \
-                 units' " (level) "% intervals." (self.drawn_outcomes_note())
+                "The mean outcome of each class if all its units had received the same treatment. " (intervals)
+                " are averages of the units' " (level) "% intervals." (self.drawn_outcomes_note())
             }
             (class_legend(self.report.classes.len()))
             div.grid2 {
                 @for outcome in &self.report.curves.outcomes { div.card { (self.curve_figure(outcome)) } }
             }
         };
-        section("curves", "Dose-response curves", &body)
+        let title = if self.has_levels() { "Outcomes under each level" } else { "Dose-response curves" };
+        section("curves", title, &body)
     }
 
     /// Which outcomes are drawn if there are many, and how those with many elements are summarised.
@@ -163,12 +259,12 @@ impl Page<'_> {
     fn curve_figure(&self, outcome: &OutcomeCurves) -> Markup {
         let axis = self.dose_axis();
         let ends = outcome.classes.iter().flat_map(|curve| curve.lower.iter().chain(&curve.upper));
-        let mut chart = Chart::new(axis.ends(), padded_range(ends.copied()), &axis.title, &outcome.name);
+        let mut chart = axis.chart(padded_range(ends.copied()), &outcome.name);
         for (k, curve) in outcome.classes.iter().enumerate() {
-            chart.band(&class_colour(k), &axis.band(&curve.lower, &curve.upper));
+            axis.draw_band(&mut chart, &class_colour(k), curve);
         }
         for (k, curve) in outcome.classes.iter().enumerate() {
-            chart.line(&class_colour(k), axis.places.iter().copied().zip(curve.mean.iter().copied()));
+            axis.draw(&mut chart, &class_colour(k), curve, (k, outcome.classes.len()));
         }
         axis.draw_marks(&mut chart);
         let mut rows = Vec::new();
@@ -188,6 +284,14 @@ impl Page<'_> {
         let drawing = chart.into_svg(&format!("Dose-response curve of {} for each class", outcome.name));
         let caption = format!("{}: mean response at each treatment.", short_name(&outcome.name));
         figure(&drawing, &caption, Some(&table(&head, &rows)))
+    }
+}
+
+/// The amount of a single treatment; none for a level.
+fn amount(t: &[TreatmentValue]) -> Option<f64> {
+    match t {
+        [TreatmentValue::Number(value)] => Some(f64::from(*value)),
+        _ => None,
     }
 }
 

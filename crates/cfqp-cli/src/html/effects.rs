@@ -18,10 +18,12 @@ impl Page<'_> {
             treatment_text(&question.treatments, &question.from),
             treatment_text(&question.treatments, &question.to),
         );
+        let [first, second] = self.end_names();
         let body = html! {
             p {
-                "The difference between each unit's outcomes under the high treatment (" (high) ") and under the low one ("
-                (low) "). It is positive if the outcome is higher under the high treatment." (self.drawn_outcomes_note())
+                "The difference between each unit's outcomes under the " (second) " treatment (" (high) ") and under the "
+                (first) " one (" (low) "). It is positive if the outcome is higher under the " (second) " treatment."
+                (self.drawn_outcomes_note())
             }
             p { (self.flag_counts()) }
             (class_legend(self.report.classes.len()))
@@ -41,7 +43,8 @@ impl Page<'_> {
                 (self.all_plain_estimates())
             }
         };
-        section("effects", "Effects of the high treatment against the low one", &body)
+        let title = format!("Effects of the {second} treatment against the {first} one");
+        section("effects", &title, &body)
     }
 
     fn all_average_effects(&self) -> Markup {
@@ -65,6 +68,8 @@ impl Page<'_> {
         let (effects, units) = (&self.report.effects, pluralise(self.report.data.units, "unit"));
         let flagged = Flag::ALL.into_iter().filter_map(|flag| {
             let number = match flag {
+                // a report is on units with outcomes
+                Flag::NoOutcome => 0,
                 Flag::OffSupport => effects.off_support,
                 Flag::AmbiguousClass => effects.ambiguous_class,
                 Flag::StartsDisagree => effects.starts_disagree,

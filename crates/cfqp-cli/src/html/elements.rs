@@ -1,5 +1,6 @@
 //! Building blocks of the page.
 
+use cfqp::data::table::TreatmentValue;
 use maud::{Markup, html};
 
 use crate::format::{format_short, truncate};
@@ -24,8 +25,11 @@ pub(super) fn capitalise(sentence: &str) -> String {
 }
 
 /// Treatments with their names: `dose 0.31`.
-pub(super) fn treatment_text(names: &[String], values: &[f32]) -> String {
-    let one = |(name, value): (&String, &f32)| format!("{name} {}", number(f64::from(*value)));
+pub(super) fn treatment_text(names: &[String], values: &[TreatmentValue]) -> String {
+    let one = |(name, value): (&String, &TreatmentValue)| match value {
+        TreatmentValue::Number(value) => format!("{name} {}", number(f64::from(*value))),
+        TreatmentValue::Level(level) => format!("{name} {level}"),
+    };
     names.iter().zip(values).map(one).collect::<Vec<_>>().join(", ")
 }
 
@@ -104,6 +108,6 @@ mod tests {
     #[test]
     fn a_number_that_is_not_finite_is_a_dash() {
         assert_eq!((number(f64::NAN), number(0.5)), ("–".to_owned(), "0.500".to_owned()));
-        assert_eq!(treatment_text(&["dose".to_owned()], &[0.25]), "dose 0.250");
+        assert_eq!(treatment_text(&["dose".to_owned()], &[TreatmentValue::Number(0.25)]), "dose 0.250");
     }
 }

@@ -88,9 +88,10 @@ impl Page<'_> {
             Some(_) => "with partly the same noise",
             None => "with an unknown part of its noise the same",
         };
+        let (one, other) = if self.has_levels() { ("one", "another") } else { ("a low", "a high") };
         let first = format!(
-            "Each unit received a treatment ({}) and showed an outcome ({}). What would its outcome have been under a low \
-             treatment ({}) or a high one ({}), {noise}?",
+            "Each unit received a treatment ({}) and showed an outcome ({}). What would its outcome have been under \
+             {one} treatment ({}) or {other} one ({}), {noise}?",
             question.treatments.join(", "),
             list_names(&question.outcomes),
             treatment_text(&question.treatments, &question.from),
@@ -165,20 +166,31 @@ impl Page<'_> {
 fn treatment_figure(treatment: &TreatmentDistribution) -> Markup {
     let (name, histogram) = (&treatment.name, &treatment.histogram);
     let max_count = histogram.counts[0].iter().max().copied().unwrap_or(1) as f64;
-    let mut chart = Chart::new((histogram.low, histogram.high), (0.0, 1.05 * max_count), name, "units");
+    let y = (0.0, 1.05 * max_count);
+    let mut chart = match &treatment.levels {
+        Some(levels) => Chart::with_levels(levels, y, name, "units"),
+        None => Chart::new((histogram.low, histogram.high), y, name, "units"),
+    };
     let step = (histogram.high - histogram.low) / histogram.counts[0].len() as f64;
     let mut rows = Vec::new();
     for (i, &units) in histogram.counts[0].iter().enumerate() {
         let (from, to) = (histogram.low + i as f64 * step, histogram.low + (i + 1) as f64 * step);
-        let bin = format!("{} to {}", number(from), number(to));
+        let bin = match &treatment.levels {
+            Some(levels) => levels[i].clone(),
+            None => format!("{} to {}", number(from), number(to)),
+        };
         chart.bar("accent", (from, 0.0), (to, units as f64));
         chart.tooltip(from, to, &format!("{bin}: {}", pluralise(units, "unit")));
         rows.push(vec![bin, format_count(units)]);
     }
     let ValueRange { min, mean, max } = treatment.range;
     let [min, mean, max] = [min, mean, max].map(number);
-    let caption = format!("Distribution of {name}: {min} to {max}, mean {mean}.");
-    let drawing = chart.into_svg(&format!("Histogram of {name}: {min} to {max}, mean {mean}"));
+    let range = match &treatment.levels {
+        Some(levels) => format!("{} levels", levels.len()),
+        None => format!("{min} to {max}, mean {mean}"),
+    };
+    let caption = format!("Distribution of {name}: {range}.");
+    let drawing = chart.into_svg(&format!("Histogram of {name}: {range}"));
     figure(&drawing, &caption, Some(&table(&[&short_name(name), "units"], &rows)))
 }
 

@@ -82,9 +82,8 @@ impl Page<'_> {
 
     fn overlap(&self) -> Markup {
         let (axis, shares) = (self.dose_axis(), &self.report.evidence.overlap);
-        let mut chart = Chart::new(axis.ends(), (0.0, 1.05), &axis.title, "share of units");
-        chart.band("accent", &axis.band(&vec![0.0; shares.len()], shares));
-        chart.line("accent", axis.places.iter().copied().zip(shares.iter().copied()));
+        let mut chart = axis.chart((0.0, 1.05), "share of units");
+        axis.draw_shares(&mut chart, shares);
         axis.draw_marks(&mut chart);
         let mut rows = Vec::new();
         for (i, share) in shares.iter().enumerate() {
@@ -92,7 +91,7 @@ impl Page<'_> {
             chart.tooltip(from, to, &format!("{label}: supported for {} of units", format_percent(*share)));
             rows.push(vec![label.clone(), format_percent(*share)]);
         }
-        let caption = "The share of units for which similar units received such a treatment. Where the line is low, answers \
+        let caption = "The share of units for which similar units received such a treatment. Where it is low, answers \
                        extrapolate beyond the data and are flagged.";
         let drawing = chart.into_svg("Share of units whose similar units received each treatment");
         figure(&drawing, caption, Some(&table(&[&axis.title, "share of units"], &rows)))

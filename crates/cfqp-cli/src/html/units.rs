@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use cfqp::ask::Flag;
 use cfqp::data::table::TableForm;
-use cfqp::report::{OutcomeDistribution, UnitCurve, UnitSummary};
+use cfqp::report::{Curve, OutcomeDistribution, UnitCurve, UnitSummary};
 use maud::{Markup, html};
 
 use super::Page;
@@ -29,10 +29,11 @@ struct Series<'a> {
 impl Page<'_> {
     pub(super) fn units(&self) -> Markup {
         let level = format_number(100.0 * self.report.question.level);
+        let [low, high] = self.end_names();
         let body = html! {
             p {
-                "Factual and counterfactual outcomes of single units. Each unit is asked about the low or the high \
-                 treatment, whichever is farther from the one it received; intervals are at " (level) "%. Counterfactuals have \
+                "Factual and counterfactual outcomes of single units. Each unit is asked about the " (low) " or the " (high)
+                " treatment, whichever is farther from the one it received; intervals are at " (level) "%. Counterfactuals have \
                  the colour of the unit's class, factual outcomes are black (or white)."
             }
             div #chooser.chooser {}
@@ -173,12 +174,16 @@ impl Page<'_> {
     fn unit_curve(&self, unit: &UnitSummary, curve: &UnitCurve) -> Markup {
         let (axis, class) = (self.dose_axis(), class_colour(unit.class));
         let range = padded_range(curve.lower.iter().chain(&curve.upper).copied());
-        let mut chart = Chart::new(axis.ends(), range, &axis.title, &curve.name);
+        let mut chart = axis.chart(range, &curve.name);
         let band = axis.band(&curve.lower, &curve.upper);
-        chart.band(&class, &band);
-        chart.line(&class, axis.places.iter().copied().zip(curve.mean.iter().copied()));
-        if let ([t], [_]) = (&unit.t[..], &self.report.question.treatments[..]) {
-            chart.vertical_rule(f64::from(*t), "received");
+        let UnitCurve { mean, lower, upper, .. } = curve.clone();
+        let drawn = Curve { mean, lower, upper };
+        axis.draw_band(&mut chart, &class, &drawn);
+        axis.draw(&mut chart, &class, &drawn, (0, 1));
+        if let [value] = &unit.t[..]
+            && let Some(place) = axis.place(value)
+        {
+            chart.vertical_rule(place, "received");
         }
         let mut rows = Vec::new();
         for (i, (_, low, high)) in band.iter().enumerate() {

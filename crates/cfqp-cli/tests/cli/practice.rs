@@ -283,3 +283,87 @@ fn a_model_without_covariates() {
     succeed(folder, "report m.cfqp a.csv --out report.html -q");
     succeed(folder, "model show m.cfqp");
 }
+
+/// Three drugs, 600 rows: C raises the outcome by 0.6 against A, and B lowers it. The noise, of scale 1, is made of a fixed
+/// set of numbers.
+fn drugs(units: usize) -> String {
+    let mut state = 12345_u64;
+    let mut random = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as f64 / f64::from(1_u32 << 31)
+    };
+    let mut text = "id,age,drug,arm,dose,y\n".to_owned();
+    for i in 0..units {
+        let (age, drug, dose) = (random(), (3.0 * random()) as usize, random());
+        let noise = (0..12).map(|_| random()).sum::<f64>() - 6.0;
+        let y = age + [0.0, -0.7, 0.6][drug] + noise;
+        writeln!(text, "p{i},{age:.4},{},{drug},{dose:.3},{y:.4}", ["A", "B", "C"][drug]).unwrap();
+    }
+    text
+}
+
+#[test]
+fn drugs_are_asked_about_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    write(folder, "drugs.csv", drugs(600));
+    let columns = "--id id --x age --t drug --y y";
+    let checked = succeed(folder, &format!("check drugs.csv {columns}"));
+    assert!(checked.contains("treatment drug: 3 levels, with units: A "), "{checked}");
+    assert!(checked.contains("; reference A\n") && !checked.contains("question:"), "{checked}");
+    let numbers = succeed(folder, "check drugs.csv --id id --x age --t arm --y y");
+    let question =
+        "question: if 0, 1, 2 are names of treatments (arm) rather than amounts, add --t-kind category";
+    assert!(numbers.contains(question), "{numbers}");
+
+    succeed(folder, &format!("fit drugs.csv {columns} --seed 3 --out drugs.cfqp --quiet"));
+    let effect = json(folder, "effect drugs.cfqp drugs.csv --from A --to C");
+    assert_eq!((&effect["from"], &effect["to"]), (&serde_json::json!(["A"]), &serde_json::json!(["C"])));
+    let all = effect["averages"].as_array().unwrap().iter().find(|average| average["group"] == "all");
+    let size = all.unwrap()["effect"].as_f64().unwrap();
+    assert!((size - 0.6).abs() < 0.2, "two standard errors of a difference of means: {size}");
+    assert_eq!(effect["plain"][0]["disagrees"], false, "{effect}");
+
+    succeed(folder, "query drugs.cfqp drugs.csv --treatment B --out b.csv");
+    let answers = std::fs::read_to_string(folder.join("b.csv")).unwrap();
+    assert!(answers.lines().skip(1).all(|line| line.split(',').nth(2) == Some("B")), "{answers}");
+    succeed(folder, "curve drugs.cfqp drugs.csv --units p7 --out levels.csv");
+    let curve = std::fs::read_to_string(folder.join("levels.csv")).unwrap();
+    let asked: Vec<&str> = curve.lines().skip(1).filter_map(|line| line.split(',').nth(2)).collect();
+    assert_eq!(asked, ["A", "B", "C"]);
+    let unknown = refused(folder, "query drugs.cfqp drugs.csv --treatment D --out d.csv");
+    assert!(unknown.contains("--treatment: `D` is not a level of the treatment `drug`"), "{unknown}");
+    assert!(unknown.contains("the levels are A, B, C"), "{unknown}");
+    let grid = refused(folder, "curve drugs.cfqp drugs.csv --grid 0:1:3 --out g.csv");
+    assert!(grid.contains("the treatment has levels"), "{grid}");
+
+    let report = json(folder, "report drugs.cfqp drugs.csv --from A --to C --out report.html");
+    assert_eq!(report["question"]["to"], serde_json::json!(["C"]));
+    assert_eq!(report["curves"]["grid"], serde_json::json!([["A"], ["B"], ["C"]]));
+    let page = std::fs::read_to_string(folder.join("report.html")).unwrap();
+    assert!(page.contains("Outcomes under each level") && !page.contains("high treatment"));
+    assert!(page.contains("drug C") && page.contains("class=\"bar pale"));
+}
+
+#[test]
+fn numbers_declared_as_levels_and_a_drug_with_a_dose() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    write(folder, "drugs.csv", drugs(240));
+    let columns = "--id id --x age --t arm,dose --t-kind category,number --y y";
+    let checked = succeed(folder, &format!("check drugs.csv {columns}"));
+    assert!(checked.contains("treatment arm: 3 levels") && checked.contains("treatment dose: "), "{checked}");
+    assert!(checked.contains("--t-kind category,number"), "the next command declares them too: {checked}");
+    succeed(folder, &format!("fit drugs.csv {columns} {FIT} --out arms.cfqp --quiet"));
+    succeed(folder, "effect arms.cfqp drugs.csv --from arm=0,dose=0.5 --to arm=2,dose=0.5 --out e.csv");
+    let effects = std::fs::read_to_string(folder.join("e.csv")).unwrap();
+    assert!(effects.starts_with("id,t_arm,t_dose,from_arm,from_dose,to_arm,to_dose,effect_y"), "{effects}");
+    let nobody = json(folder, "query arms.cfqp drugs.csv --treatment 1,9 --out n.csv");
+    assert_eq!(nobody["off_support"], 240);
+    let few = refused(folder, "query arms.cfqp drugs.csv --treatment 1 --out f.csv");
+    assert!(few.contains("1 values for 2 treatments") && few.contains("arm=2,dose=1"), "{few}");
+    succeed(folder, "report arms.cfqp drugs.csv --out report.html");
+    succeed(folder, "diagnose arms.cfqp drugs.csv");
+    let shown = succeed(folder, "model show arms.cfqp");
+    assert!(shown.contains("arm (levels 0, 1, 2), dose"), "{shown}");
+}

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use cfqp::data::table::{Block, Feature, FileOptions, TableForm, read_column_names};
+use cfqp::data::table::{Block, Feature, FileOptions, TableForm, TreatmentColumn, read_column_names};
 use cfqp::{Dataset, Layout, Table, TableSpec};
 use cfqp_cli::error::{Failure, Result};
 
@@ -96,7 +96,7 @@ impl SetFiles {
                 x: Block::Features(Vec::new()),
                 y: Block::Features(vec![Feature::number("y_new")]),
             },
-            t: vec!["t_new".to_owned()],
+            t: vec![TreatmentColumn::number("t_new")],
             missing: Vec::new(),
             delimiter: None,
             decimal: None,

@@ -27,7 +27,8 @@ pub struct Answers {
     pub lower: Units,
     /// Upper ends of the intervals.
     pub upper: Units,
-    /// P(class | x, t, y), `[n, classes]`, flat.
+    /// P(class | x, t, y), `[n, classes]`, flat. Of units without an outcome: the class weights, P(class | x, t), or their mean
+    /// over the treatments of similar training units if t is missing too.
     pub posterior: Vec<f32>,
     /// The diagnosis of each answer.
     pub diagnoses: Vec<Diagnosis>,
@@ -68,11 +69,15 @@ pub struct Diagnosis {
     pub off_support: bool,
     /// Another solution that held-out units do not rule out gives another answer.
     pub starts_disagree: bool,
+    /// The unit has no outcome: the answer is by its covariates alone, with fresh noise.
+    pub no_outcome: bool,
 }
 
 /// A warning about one answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Flag {
+    /// The unit has no outcome: the answer is by its covariates alone, with fresh noise.
+    NoOutcome,
     /// The treatment asked about lies outside those seen near this unit's covariates.
     OffSupport,
     /// No class is clearly the most probable.
@@ -83,11 +88,13 @@ pub enum Flag {
 
 impl Flag {
     /// Every flag, in the order in which they are written.
-    pub const ALL: [Self; 3] = [Self::OffSupport, Self::AmbiguousClass, Self::StartsDisagree];
+    pub const ALL: [Self; 4] =
+        [Self::NoOutcome, Self::OffSupport, Self::AmbiguousClass, Self::StartsDisagree];
 
     /// The name in output and files.
     pub fn name(self) -> &'static str {
         match self {
+            Self::NoOutcome => "no_outcome",
             Self::OffSupport => "off_support",
             Self::AmbiguousClass => "ambiguous_class",
             Self::StartsDisagree => "starts_disagree",
@@ -97,6 +104,7 @@ impl Flag {
     /// What the flag means, as part of a sentence.
     pub fn description(self) -> &'static str {
         match self {
+            Self::NoOutcome => "no outcome was observed: the answer is by covariates alone, with fresh noise",
             Self::OffSupport => "no similar unit received such a treatment",
             Self::AmbiguousClass => "no class is clearly the most probable",
             Self::StartsDisagree => "another solution fits as well and gives a different answer",
@@ -125,6 +133,7 @@ impl Diagnosis {
     /// Whether the answer has this flag.
     pub fn has(&self, flag: Flag) -> bool {
         match flag {
+            Flag::NoOutcome => self.no_outcome,
             Flag::OffSupport => self.off_support,
             Flag::AmbiguousClass => self.ambiguous_class,
             Flag::StartsDisagree => self.starts_disagree,

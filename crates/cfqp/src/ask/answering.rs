@@ -41,6 +41,7 @@ impl Model {
     ) -> Result<Answers> {
         options.validate()?;
         self.shapes().check(data)?;
+        from.into_iter().chain([to]).try_for_each(|treatments| self.check_levels(treatments))?;
         let used = self.used_rho(options.rho);
         let batch_options = BatchOptions { nodes: &used.nodes(), level: options.level };
         let scaler = self.scaler();
@@ -138,10 +139,14 @@ impl Model {
         let widths = Widths::new(question.calibration, options.level);
         let mut batch = BatchAnswers { posterior: abducted[0].posterior.clone(), ..BatchAnswers::default() };
         let mut components = Vec::with_capacity(abducted.len() * self.classes());
+        let no_outcome: Vec<bool> =
+            question.rows.iter().map(|&row| !question.batcher.data.has_outcome(row)).collect();
         for i in 0..n * d {
             components.clear();
             for (node, at_node) in options.nodes.iter().zip(abducted) {
-                widths.add_components(&mut components, *node, at_node, i, i / d);
+                // without an outcome there is no noise to share
+                let rho = if no_outcome[i / d] { 0.0 } else { node.rho };
+                widths.add_components(&mut components, RhoNode { rho, ..*node }, at_node, i, i / d);
             }
             let (lower, upper) = central_interval(&components, options.level, widths.z);
             batch
@@ -169,6 +174,7 @@ impl Model {
                 ambiguous_class: posterior[class] < MIN_CLASS_PROBABILITY,
                 off_support: !(supported(asked.to) && asked.from.is_none_or(supported)),
                 starts_disagree: disagree[i],
+                no_outcome: !asked.batcher.data.has_outcome(row),
             }
         };
         asked.rows.iter().enumerate().map(of_unit).collect()

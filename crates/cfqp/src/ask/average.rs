@@ -48,7 +48,7 @@ pub enum EffectGroup {
     All,
     /// Units whose answers have no flag.
     Ok,
-    /// Units whose most probable class is this one.
+    /// Units with an outcome whose most probable class is this one.
     Class(usize),
 }
 
@@ -140,7 +140,9 @@ impl Averages {
                 let of_members: Vec<f64> = effects.members.iter().map(&mean).collect();
                 let (effect, low, high) = (mean(&effects.point), mean(&effects.lower), mean(&effects.upper));
                 let supported = (!diagnosis.off_support).then_some(0);
-                let groups = [supported, Some(1), diagnosis.ok().then_some(2), Some(3 + diagnosis.class)];
+                // without an outcome the class of a unit is not inferred
+                let class = (!diagnosis.no_outcome).then_some(3 + diagnosis.class);
+                let groups = [supported, Some(1), diagnosis.ok().then_some(2), class];
                 for group in groups.into_iter().flatten() {
                     let sums = &mut self.sums[group][o];
                     sums.n += 1.0;

@@ -1,5 +1,7 @@
 //! Answers of mixture density networks.
 
+use std::collections::HashMap;
+
 use super::answering::{Asked, BatchAnswers};
 use super::by_class::AnswerClass;
 use super::rho::UsedRho;
@@ -29,18 +31,22 @@ impl Model {
         rho: UsedRho,
         level: f64,
     ) -> BatchAnswers {
-        let rows = density_rows(&asked.batcher, ensemble.outcome_laws(), &ensemble.scales);
+        let mut rows = density_rows(&asked.batcher, ensemble.outcome_laws(), &ensemble.scales);
+        rows.possible_treatments = self.possible_treatments(&asked.batcher);
         let rho = rho.correlation();
         let question = Question { rows: &rows, to: asked.to, from: asked.from, rho };
         let elements = ensemble.elements();
         let (n, d, classes) = (rows.len(), elements.len(), self.classes());
-        let asked_interval = IntervalQuestion { rho, level, difference: asked.from.is_some() };
+        let difference = asked.from.is_some();
         let parts = self.pool.map(rows.subjects.chunks(SUBJECTS_AT_ONCE).collect(), |subjects| {
             let mut evaluators = ensemble.evaluators(None);
             let mut answered = Vec::new();
             for of_subject in subjects {
                 let answers = ensemble.answer(&mut evaluators, &question, of_subject);
                 for (&row, answer) in of_subject.iter().zip(answers) {
+                    // without an outcome noise is fresh
+                    let calibrated = if rows.has_outcome(row) { rho } else { Correlation::Known(0.0) };
+                    let asked_interval = IntervalQuestion { rho: calibrated, level, difference };
                     let elements = elements.iter().zip(&answer.elements).map(|(&element, distribution)| {
                         let (lower, upper) = ensemble.interval(element, distribution, asked_interval);
                         [distribution.mean() as f32, lower as f32, upper as f32]
@@ -78,6 +84,13 @@ impl Model {
         batch
     }
 
+    /// The treatments that training units similar to each unit whose treatment is unknown received.
+    fn possible_treatments(&self, batcher: &Batcher<'_>) -> HashMap<usize, Vec<f32>> {
+        let unknown = (0..batcher.data.len()).filter(|&row| !batcher.data.has_treatment(row));
+        let possible = |row: usize| self.support.received(self.support.nearest_region(batcher, row));
+        unknown.map(|row| (row, possible(row))).collect()
+    }
+
     /// The outcome of each unit under `to` by one class.
     pub(super) fn density_answer_by_class(
         &self,
@@ -87,7 +100,8 @@ impl Model {
         answer_class: AnswerClass<'_>,
         rho: f32,
     ) -> Result<Units> {
-        let rows = density_rows(batcher, ensemble.outcome_laws(), &ensemble.scales);
+        let mut rows = density_rows(batcher, ensemble.outcome_laws(), &ensemble.scales);
+        rows.possible_treatments = self.possible_treatments(batcher);
         let d = ensemble.elements().len();
         let rho = Correlation::Known(f64::from(rho));
         let question = Question { rows: &rows, to, from: None, rho };

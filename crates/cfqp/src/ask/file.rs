@@ -21,7 +21,8 @@ use crate::{Error, Result};
 const CURVE_BATCH: usize = 4096;
 
 impl Model {
-    /// Asks about all units of a file, which may be larger than memory.
+    /// Asks about all units of a file, which may be larger than memory. Units may have no outcome, and then no treatment; see
+    /// [`read_units`](Self::read_units).
     ///
     /// ```
     /// # use std::fmt::Write as _;
@@ -214,13 +215,14 @@ impl<'a> FileQuestion<'a> {
         Ok(match &self.asking {
             Asking::Outcome(_) | Asking::OutcomeFrom(_) => {
                 let to = match &self.asking {
-                    Asking::Outcome(to) => to.units()?.into_owned(),
+                    Asking::Outcome(to) => to.units(self.ask.model)?.into_owned(),
                     _ => treatments.expect("the stream reads the treatments asked for"),
                 };
                 (self.ask_batch(units, None, to)?, 1)
             }
             Asking::Effect { from, to } => {
-                let (from, to) = (from.units()?.into_owned(), to.units()?.into_owned());
+                let model = self.ask.model;
+                let (from, to) = (from.units(model)?.into_owned(), to.units(model)?.into_owned());
                 (self.ask_batch(units, Some(from), to)?, 1)
             }
             Asking::Curve(grid) => {

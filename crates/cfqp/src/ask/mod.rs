@@ -11,6 +11,9 @@
 //! noise; the model separates the two.) rho is the correlation of the noise in both worlds: 1 is "everything else being
 //! equal", 0 is fresh noise. Where it is unknown, the mixture is over rho too, uniform on [0, 1]. The point answer is the mean
 //! of the mixture.
+//!
+//! A unit without an outcome has nothing to abduct: classes have their weights w_k(x, t), or the mean of these over the
+//! treatments of similar training units if t is missing too, and noise is fresh whatever rho is.
 
 mod answer;
 mod answering;
@@ -20,6 +23,8 @@ mod causation;
 mod density;
 mod file;
 mod grid;
+#[cfg(test)]
+mod no_outcome_tests;
 mod options;
 mod plain_check;
 mod question;

@@ -13,6 +13,7 @@ use super::options::AskOptions;
 use super::tabulate::Tabulation;
 use super::treatments::treatment_quantiles;
 use crate::Result;
+use crate::data::table::Layout;
 use crate::data::{Dataset, UnitData, Units};
 use crate::math::{mean, normal_half_width, standard_deviation};
 use crate::model::Model;
@@ -20,6 +21,8 @@ use crate::plain::{PlainEstimate, PlainMethod, plain_estimates, treatment_levels
 
 /// Largest number of units that are compared.
 const MAX_COMPARED_UNITS: usize = 5000;
+/// Largest number of levels that are compared with the most frequent one.
+const MAX_COMPARED_LEVELS: usize = 4;
 /// The distance, in standard errors of the difference, beyond which estimates disagree.
 const MAX_DISTANCE: f64 = 2.0;
 
@@ -76,7 +79,8 @@ pub(super) fn short(value: f64) -> String {
 }
 
 impl Model {
-    /// The average effect of `to` against `from` on every outcome, beside plain estimates from the same units.
+    /// The average effect of `to` against `from` on every outcome, beside plain estimates from the same units: those with an
+    /// outcome. Nothing if there are none, or if the data allow no plain estimate.
     ///
     /// # Errors
     /// [`Error::Data`](crate::Error::Data) if the units or treatments do not fit the model.
@@ -88,6 +92,11 @@ impl Model {
         options: AskOptions,
     ) -> Result<Vec<PlainComparison>> {
         let data = data.into().units;
+        let observed: Vec<usize> = (0..data.len()).filter(|&i| data.has_outcome(i)).collect();
+        if observed.is_empty() {
+            return Ok(Vec::new());
+        }
+        let data = data.pick(&observed)?;
         let data = data.pick(&data.even_sample(data.len().div_ceil(MAX_COMPARED_UNITS)))?;
         let tabulation = Tabulation::new(self);
         let outcomes: Vec<_> = tabulation.outcomes().map(|(name, range)| (name.to_owned(), range)).collect();
@@ -132,9 +141,23 @@ impl Model {
         Ok(outcomes.iter().map(own).collect())
     }
 
+    /// Pairs of treatments to compare the model with plain estimates at: the most frequent level against each of the next
+    /// ones if the treatment has levels, else one pair.
+    pub(super) fn typical_contrasts(&self, t: &Units) -> Result<Vec<[Vec<f32>; 2]>> {
+        let has_levels = self.layout().is_some_and(Layout::has_levels);
+        match treatment_levels(t).filter(|_| has_levels) {
+            Some(levels) => {
+                let mut levels = levels.into_iter().map(|level| level.t);
+                let Some(first) = levels.next() else { return Ok(Vec::new()) };
+                Ok(levels.take(MAX_COMPARED_LEVELS).map(|level| [first.clone(), level]).collect())
+            }
+            None => Ok(self.typical_contrast(t)?.into_iter().collect()),
+        }
+    }
+
     /// Two treatments to compare the model with plain estimates at: the two most frequent levels of a treatment that takes
     /// few values, else its quartiles; none if they are equal.
-    pub(crate) fn typical_contrast(&self, t: &Units) -> Result<Option<[Vec<f32>; 2]>> {
+    fn typical_contrast(&self, t: &Units) -> Result<Option<[Vec<f32>; 2]>> {
         let ends = match treatment_levels(t) {
             Some(levels) => {
                 let mut ends: Vec<Vec<f32>> = levels.into_iter().take(2).map(|level| level.t).collect();

@@ -10,27 +10,28 @@ use crate::{Error, Result};
 
 /// The treatments of a question: one for all units, or one per unit.
 ///
-/// Converts from a number (a treatment of one dimension), an array of numbers (one dimension each) or [`Units`] (a
-/// treatment per unit, or a single one).
+/// Converts from a number (a treatment of one dimension), an array of numbers (one dimension each), a text (a level such as
+/// `"B"`, or several treatments: `"drug=B,dose=0.8"`) or [`Units`] (a treatment per unit, or a single one).
 #[derive(Clone, Debug)]
 pub struct Treatments<'a>(TreatmentSource<'a>);
 
 #[derive(Clone, Debug)]
 enum TreatmentSource<'a> {
     Same(Vec<f32>),
+    Text(Cow<'a, str>),
     Units(Cow<'a, Units>),
 }
 
 impl<'a> Treatments<'a> {
-    /// The treatments as units.
+    /// The treatments as units; a text is read as `model` knows its levels.
     ///
     /// # Errors
-    /// [`Error::Data`] if a number is not finite or there are none.
-    pub fn units(&self) -> Result<Cow<'_, Units>> {
+    /// [`Error::Data`] if a number is not finite, there are none, or a text is not a treatment of the model.
+    pub fn units(&self, model: &Model) -> Result<Cow<'_, Units>> {
+        let same = |values: Vec<f32>| Ok(Cow::Owned(Units::new("treatment", vec![values.len()], values)?));
         match &self.0 {
-            TreatmentSource::Same(values) => {
-                Ok(Cow::Owned(Units::new("treatment", vec![values.len()], values.clone())?))
-            }
+            TreatmentSource::Same(values) => same(values.clone()),
+            TreatmentSource::Text(text) => same(model.parse_treatment(text)?),
             TreatmentSource::Units(units) => Ok(Cow::Borrowed(units)),
         }
     }
@@ -60,6 +61,18 @@ impl From<&[f32]> for Treatments<'_> {
     }
 }
 
+impl<'a> From<&'a str> for Treatments<'a> {
+    fn from(text: &'a str) -> Self {
+        Self(TreatmentSource::Text(Cow::Borrowed(text)))
+    }
+}
+
+impl From<String> for Treatments<'_> {
+    fn from(text: String) -> Self {
+        Self(TreatmentSource::Text(Cow::Owned(text)))
+    }
+}
+
 impl<'a> From<&'a Units> for Treatments<'a> {
     fn from(units: &'a Units) -> Self {
         Self(TreatmentSource::Units(Cow::Borrowed(units)))
@@ -73,7 +86,8 @@ impl From<Units> for Treatments<'_> {
 }
 
 impl Model {
-    /// Asks about the units of `data`, a [`Dataset`] or a [`Table`](crate::Table).
+    /// Asks about the units of `data`, a [`Dataset`] or a [`Table`](crate::Table). Units without an outcome are answered by their
+    /// covariates alone, with fresh noise, and have the flag [`NoOutcome`](crate::ask::Flag::NoOutcome).
     ///
     /// ```
     /// use cfqp::sim::Oscillator;
@@ -155,10 +169,11 @@ impl Question<'_> {
     /// # Errors
     /// [`Error::Config`] if an option cannot be used, [`Error::Data`] if the units or treatments do not fit the model.
     pub fn answers(&self) -> Result<Answers> {
-        let (model, data, to) = (self.ask.model, self.ask.units()?, self.to.units()?);
+        let (model, data) = (self.ask.model, self.ask.units()?);
+        let to = self.to.units(model)?;
         match &self.from {
             None => model.outcomes(data, &to, self.options),
-            Some(from) => model.effects(data, &*from.units()?, &to, self.options),
+            Some(from) => model.effects(data, &*from.units(model)?, &to, self.options),
         }
     }
 }

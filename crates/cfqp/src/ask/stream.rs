@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use crate::data::table::{
-    FileFormat, Ids, Layout, ReadSummary, UnitBatch, UnitReader, list_names, read_column_names,
+    DropReason, FileFormat, Ids, Layout, ReadSummary, TreatmentColumn, UnitBatch, UnitReader, UnitRules,
+    list_names, read_column_names,
 };
 use crate::data::{Dataset, Units, read_array};
 use crate::model::Model;
@@ -44,7 +45,7 @@ enum UnitSource {
     Arrays(Box<ArraySource>),
     Table {
         reader: Box<UnitReader>,
-        /// The number of columns after the treatments that hold new treatments.
+        /// The number of elements after those of the treatments that hold new treatments.
         new_treatments: usize,
     },
 }
@@ -52,6 +53,7 @@ enum UnitSource {
 /// Units in memory, of which the first `done` have been returned.
 struct ArraySource {
     data: Dataset,
+    summary: ReadSummary,
     treatments: Option<Units>,
     done: usize,
     batch_size: usize,
@@ -62,28 +64,59 @@ impl Model {
     /// `new_treatments` names the columns (comma-separated), or the array, that hold a new treatment for each unit. All
     /// units of a subject are in one batch: a file with subjects is one batch.
     ///
+    /// Units may have no outcome: cells that are missing, or a file without any of the columns of outcomes. Their treatment
+    /// may be missing too.
+    ///
     /// # Errors
     /// [`Error::File`] if the file has not the columns or arrays of the model.
     pub fn read_units(&self, path: &Path, new_treatments: Option<&str>) -> Result<UnitStream> {
+        self.open_units(path, new_treatments, true)
+    }
+
+    /// As [`read_units`](Self::read_units), for verdicts and reports: units without an outcome are dropped.
+    ///
+    /// # Errors
+    /// As [`read_units`](Self::read_units).
+    pub fn read_observed_units(&self, path: &Path) -> Result<UnitStream> {
+        self.open_units(path, None, false)
+    }
+
+    fn open_units(
+        &self,
+        path: &Path,
+        new_treatments: Option<&str>,
+        missing_outcome: bool,
+    ) -> Result<UnitStream> {
         let shapes = self.shapes();
         let values = shapes.x.iter().chain([&1]).product::<usize>() + shapes.y.iter().product::<usize>();
         let (min, max) = BATCH_UNITS;
         let batch_size = (BATCH_VALUES / values.max(1)).clamp(min, max) / min * min;
         let source = if FileFormat::from_path(path) == Some(FileFormat::Npz) {
-            let data = Dataset::read_npz(path)?;
+            let (data, summary) = match missing_outcome {
+                true => {
+                    let data = Dataset::read_npz_to_ask(path, &shapes.y, shapes.t)?;
+                    let summary = ReadSummary::for_units(data.len());
+                    (data, summary)
+                }
+                false => drop_unobserved(&Dataset::read_npz(path)?, path)?,
+            };
             let read = |name: &str| read_treatments(path, name, data.len());
             let treatments = new_treatments.map(read).transpose()?;
             // units of one subject may be anywhere, and must be in one batch
             let batch_size = if data.groups().is_some() { data.len() } else { batch_size };
-            UnitSource::Arrays(Box::new(ArraySource { data, treatments, done: 0, batch_size }))
+            UnitSource::Arrays(Box::new(ArraySource { data, summary, treatments, done: 0, batch_size }))
         } else {
             let layout = self.layout_for(path)?;
             let extra: Vec<String> =
                 new_treatments.map_or(Vec::new(), |names| names.split(',').map(str::to_owned).collect());
             check_columns(path, layout, &extra)?;
-            let layout = Layout { t: [&layout.t[..], &extra].concat(), ..layout.clone() };
-            let reader = Box::new(UnitReader::open(&layout, path, shapes.missing, batch_size)?);
-            UnitSource::Table { reader, new_treatments: extra.len() }
+            let new_treatments = new_columns(&layout.t, extra);
+            let elements = new_treatments.iter().map(TreatmentColumn::elements).sum();
+            let (missing_x, new) = (shapes.missing, new_treatments.len());
+            let layout = Layout { t: [&layout.t[..], &new_treatments].concat(), ..layout.clone() };
+            let rules = UnitRules { missing_x, missing_outcome, new_treatments: new };
+            let reader = Box::new(UnitReader::open_by_rules(&layout, path, rules, batch_size)?);
+            UnitSource::Table { reader, new_treatments: elements }
         };
         Ok(UnitStream { path: path.to_owned(), source, wanted: None, ended: false })
     }
@@ -95,6 +128,27 @@ impl Model {
             Error::file(path, problem, "give an .npz file, or fit the model to a table")
         })
     }
+}
+
+/// The units with an outcome, and a summary of the others.
+fn drop_unobserved(data: &Dataset, path: &Path) -> Result<(Dataset, ReadSummary)> {
+    let (observed, others): (Vec<usize>, Vec<usize>) = (0..data.len()).partition(|&i| data.has_outcome(i));
+    let mut summary = ReadSummary::for_units(observed.len());
+    summary.rows = data.len();
+    for row in others {
+        summary.count_dropped(DropReason::MissingOutcome, || format!("row {row}"));
+    }
+    if observed.is_empty() {
+        let hint = "give units with an outcome: the array y, or other values of y_mask";
+        return Err(Error::file(path, "no unit has an outcome", hint));
+    }
+    Ok((data.pick(&observed)?, summary))
+}
+
+/// The columns `names` with new treatments, which have the levels of those that the model was fitted to.
+fn new_columns(fitted: &[TreatmentColumn], names: Vec<String>) -> Vec<TreatmentColumn> {
+    let levels = |j: usize| fitted.get(j).and_then(|column| column.levels.clone());
+    names.into_iter().enumerate().map(|(j, name)| TreatmentColumn { name, levels: levels(j) }).collect()
 }
 
 fn check_columns(path: &Path, layout: &Layout, names: &[String]) -> Result<()> {
@@ -134,7 +188,7 @@ impl UnitStream {
     /// What has been read and dropped so far.
     pub fn summary(&self) -> ReadSummary {
         match &self.source {
-            UnitSource::Arrays(arrays) => ReadSummary::for_units(arrays.data.len()),
+            UnitSource::Arrays(arrays) => arrays.summary.clone(),
             UnitSource::Table { reader, .. } => reader.summary().clone(),
         }
     }
@@ -257,7 +311,9 @@ fn split_treatments(units: UnitBatch, count: usize) -> Result<StreamBatch> {
     let given = t.elements() - count;
     let side = |name: &str, range: std::ops::Range<usize>| {
         let values = (0..t.len()).flat_map(|i| t.row(i)[range.clone()].to_vec()).collect();
-        Units::new(name, vec![range.len()], values)
+        let known = |i: usize| t.mask_row(i).map(|mask| mask[range.clone()].to_vec());
+        let mask = t.mask().map(|_| (0..t.len()).filter_map(known).flatten().collect());
+        Units::with_mask(name, vec![range.len()], values, mask)
     };
     let (factual, treatments) = (side("t", 0..given)?, side("treatment", given..given + count)?);
     let data = Dataset::new(units.data.x().clone(), factual, units.data.y().clone())?;

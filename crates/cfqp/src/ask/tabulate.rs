@@ -3,7 +3,10 @@
 use super::answer::{Answers, Diagnosis, Flag};
 use super::rho::{RhoBound, UsedRho};
 use crate::data::Units;
-use crate::data::table::{Block, DateEncoding, Ids, Layout, OutputBatch, OutputColumn, TableForm, UnitBatch};
+use crate::data::table::{
+    Block, DateEncoding, Ids, Layout, OutputBatch, OutputColumn, TableForm, TreatmentColumn, TreatmentValue,
+    UnitBatch,
+};
 use crate::model::Model;
 
 /// Names that the columns of a tabulation may have besides outcomes.
@@ -27,7 +30,7 @@ pub enum AskedTreatments<'a> {
 
 /// The columns in which the answers of a model are written.
 ///
-/// There is one row per unit: its id, `t`, `t_new` (for effects `from` and `to`), every outcome with `lower_` and `upper_`,
+/// There is one row per unit: its id, `t` (missing if it is unknown), `t_new` (for effects `from` and `to`), every outcome with `lower_` and `upper_`,
 /// `class`, `posterior_0`, ..., `flag`, `rho` (missing if it is unknown) and `rho_source`. If the model was fitted to a table
 /// of samples over time, there is one row per unit and time.
 ///
@@ -53,7 +56,7 @@ pub enum AskedTreatments<'a> {
 #[derive(Clone, Debug)]
 pub struct Tabulation {
     id: String,
-    treatments: Vec<String>,
+    treatments: Vec<TreatmentColumn>,
     outcomes: Vec<OutcomeColumn>,
     /// If there is a row per point in time.
     times: Option<TimeColumn>,
@@ -85,10 +88,6 @@ impl Tabulation {
     pub fn new(model: &Model) -> Self {
         let layout = model.layout();
         let id = layout.and_then(|layout| layout.id.clone()).unwrap_or("row".to_owned());
-        let treatments = match layout {
-            Some(layout) => layout.t.clone(),
-            None => (0..model.shapes().t).map(|j| j.to_string()).collect(),
-        };
         let times = match layout.map(|layout| &layout.form) {
             Some(TableForm::Long(long)) => {
                 let (first, step) = (long.grid.y.first, long.grid.step);
@@ -104,6 +103,7 @@ impl Tabulation {
                 || RESERVED_NAMES.contains(&name)
                 || RESERVED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
         });
+        let treatments = model.treatment_columns();
         Self { id, treatments, outcomes, times, classes: model.classes(), has_name_clash }
     }
 
@@ -169,12 +169,21 @@ impl Tabulation {
         };
         let rows = self.rows_per_unit();
         for (prefix, units) in blocks {
-            for (j, name) in self.treatments.iter().enumerate() {
-                let name =
-                    if self.treatments.len() == 1 { prefix.to_owned() } else { format!("{prefix}_{name}") };
-                let value = |i: usize| units.row(if units.len() == 1 { 0 } else { i })[j];
-                let values = (0..t.len()).flat_map(|i| std::iter::repeat_n(value(i), rows));
-                output.push(name, OutputColumn::Numbers(values.collect()));
+            let mut start = 0;
+            for column in &self.treatments {
+                let name = match self.treatments.len() {
+                    1 => prefix.to_owned(),
+                    _ => format!("{prefix}_{}", column.name),
+                };
+                let range = start..start + column.elements();
+                let value = |i: usize| {
+                    let i = if units.len() == 1 { 0 } else { i };
+                    // missing for units that were not treated
+                    let is_known = units.mask_row(i).is_none_or(|mask| !mask[range.clone()].contains(&false));
+                    is_known.then(|| column.value(&units.row(i)[range.clone()]))
+                };
+                output.push(name, treatment_column(column, (0..t.len()).map(value), rows));
+                start = range.end;
             }
         }
     }
@@ -234,6 +243,24 @@ impl TimeColumn {
             Some(dates) => OutputColumn::Text(times.map(|time| dates.format(time)).collect()),
         }
     }
+}
+
+/// The values of one treatment, or nothing where they are unknown, each in `rows` rows.
+fn treatment_column(
+    column: &TreatmentColumn,
+    values: impl Iterator<Item = Option<TreatmentValue>>,
+    rows: usize,
+) -> OutputColumn {
+    let (mut numbers, mut levels) = (Vec::new(), Vec::new());
+    for value in values {
+        match value {
+            Some(TreatmentValue::Level(level)) => levels.extend(std::iter::repeat_n(level, rows)),
+            Some(TreatmentValue::Number(number)) => numbers.extend(std::iter::repeat_n(number, rows)),
+            None if column.levels.is_some() => levels.extend(std::iter::repeat_n(String::new(), rows)),
+            None => numbers.extend(std::iter::repeat_n(f32::NAN, rows)),
+        }
+    }
+    if column.levels.is_some() { OutputColumn::Text(levels) } else { OutputColumn::Numbers(numbers) }
 }
 
 /// The columns `rho`, missing if it is unknown, and `rho_source`.

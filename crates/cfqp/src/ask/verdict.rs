@@ -9,6 +9,7 @@ use super::rho::Rho;
 use super::treatments::treatment_quantiles;
 use crate::Result;
 use crate::config::Classes;
+use crate::data::table::TreatmentValue;
 use crate::data::{Dataset, UnitData, Units};
 use crate::density::SecondWorld;
 use crate::math::{coverage, normal_cdf, normal_half_width};
@@ -178,11 +179,12 @@ impl Model {
     ///
     /// # Errors
     /// [`Error::Config`](crate::Error::Config) if an option cannot be used, [`Error::Data`](crate::Error::Data) if the units
-    /// do not fit the model.
+    /// do not fit the model or one has no outcome.
     pub fn verdicts<'a>(&self, data: impl Into<UnitData<'a>>, options: AskOptions) -> Result<Vec<Verdict>> {
         options.validate()?;
         let level = options.level;
         let data = data.into().units;
+        data.check_observed()?;
         let step = data.len().div_ceil(MAX_VERDICT_UNITS);
         let data = data.pick(&data.even_sample(step))?;
         let factual = self.outcomes(&data, data.t(), AskOptions { rho: Rho::Given(0.0), level })?;
@@ -232,22 +234,29 @@ impl Model {
         Some(verdict)
     }
 
-    /// Agreement with plain estimates: the largest distance over outcomes between the model's average effect and a plain
-    /// estimate, in standard errors. With several outcomes the limits grow, so that all of them together exceed them by
+    /// Agreement with plain estimates: the largest distance over outcomes and levels between the model's average effect and
+    /// a plain estimate, in standard errors. With several of them the limits grow, so that all together exceed them by
     /// chance as rarely as a single one. None if no plain estimate can be made.
     fn plain_agreement(&self, data: &Dataset, level: f64) -> Result<Option<Verdict>> {
-        let Some([from, to]) = self.typical_contrast(data.t())? else { return Ok(None) };
         let options = AskOptions { level, ..AskOptions::default() };
-        let compared = self.compare_plain(data, &from, &to, options)?;
+        let mut compared: Vec<(PlainComparison, [Vec<f32>; 2])> = Vec::new();
+        for ends in self.typical_contrasts(data.t())? {
+            let of_ends = self.compare_plain(data, &ends[0], &ends[1], options)?;
+            compared.extend(of_ends.into_iter().map(|own| (own, ends.clone())));
+        }
         let distance = |comparison: &PlainComparison| comparison.distance.unwrap_or(0.0);
-        let with_sentence = compared.iter().filter_map(|own| Some((own, own.sentence()?)));
+        let with_sentence = compared.iter().filter_map(|(own, ends)| Some((own, ends, own.sentence()?)));
         let farthest = with_sentence.max_by(|a, b| distance(a.0).total_cmp(&distance(b.0)));
-        let Some((farthest, sentence)) = farthest else { return Ok(None) };
+        let Some((farthest, [from, to], sentence)) = farthest else { return Ok(None) };
         let count = compared.len() as f64;
         let limit = |single: f64| normal_half_width(1.0 - 2.0 * normal_tail(single) / count);
         let limits = VerdictLimits { ok: limit(MAX_DISTANCES.0), failed: limit(MAX_DISTANCES.1) };
-        let list = |t: &[f32]| t.iter().map(|t| short(f64::from(*t))).collect::<Vec<_>>().join(",");
-        let sentence = format!("for {} against {}, {sentence}", list(&to), list(&from));
+        let text = |value: TreatmentValue| match value {
+            TreatmentValue::Number(number) => short(f64::from(number)),
+            TreatmentValue::Level(level) => level,
+        };
+        let list = |t: &[f32]| self.treatment_values(t).into_iter().map(text).collect::<Vec<_>>().join(",");
+        let sentence = format!("for {} against {}, {sentence}", list(to), list(from));
         Ok(Some(Verdict::new(Assumption::PlainAgreement, distance(farthest), limits, sentence)))
     }
 
@@ -266,22 +275,31 @@ impl Model {
         Verdict::new(Assumption::Separation, clear, VerdictLimits { ok: 0.9, failed }, sentence)
     }
 
-    /// Overlap: the share of units for which the 10th, 50th and 90th percentile of the treatments are all within the
-    /// support.
+    /// Overlap: the share of units for which all levels, or the 10th, 50th and 90th percentile of the treatments, are within
+    /// the support.
     fn overlap(&self, data: &Dataset, level: f64) -> Result<Verdict> {
         let mut supported = vec![true; data.len()];
-        for quantile in [0.1, 0.5, 0.9] {
-            let t = treatment_quantiles(data.t(), quantile)?;
+        let typical = treatment_quantiles(data.t(), 0.5)?;
+        let levels = self.level_grid(&typical.row(0));
+        let treatments = match &levels {
+            Some(levels) => levels
+                .iter()
+                .map(|t| Units::new("treatment", vec![t.len()], t.clone()))
+                .collect::<Result<Vec<_>>>()?,
+            None => vec![treatment_quantiles(data.t(), 0.1)?, typical, treatment_quantiles(data.t(), 0.9)?],
+        };
+        for t in treatments {
             let answers = self.outcomes(data, &t, AskOptions { rho: Rho::Given(1.0), level })?;
             for (supported, diagnosis) in supported.iter_mut().zip(&answers.diagnoses) {
                 *supported &= !diagnosis.off_support;
             }
         }
         let share = true_share(supported.into_iter());
-        let sentence = format!(
-            "for {:.1}% of units, similar units received treatments from the 10th to the 90th percentile",
-            100.0 * share
-        );
+        let received = match levels {
+            Some(_) => "every level of the treatment",
+            None => "treatments from the 10th to the 90th percentile",
+        };
+        let sentence = format!("for {:.1}% of units, similar units received {received}", 100.0 * share);
         Ok(Verdict::new(Assumption::Overlap, share, VerdictLimits { ok: 0.8, failed: 0.5 }, sentence))
     }
 

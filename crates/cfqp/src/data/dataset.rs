@@ -8,6 +8,8 @@ use crate::error::{Error, Result};
 
 /// The observations of `n >= 1` units: covariates `x`, treatment `t`, outcome `y`, and optionally the subject of each.
 ///
+/// A model can be asked about units whose outcome was not observed; their treatment may be missing too.
+///
 /// # Examples
 /// ```
 /// use cfqp::data::{Dataset, Units};
@@ -36,11 +38,11 @@ pub struct Dataset {
 }
 
 impl Dataset {
-    /// A data set of at least one unit; `t` is one vector per unit, without missing values.
+    /// A data set of at least one unit; `t` is one vector per unit, missing at most where the whole outcome is.
     ///
     /// # Errors
     /// If the arrays differ in the number of units, are empty, have more than three axes per unit, or if `t` is not a
-    /// vector per unit or has missing values.
+    /// vector per unit or is missing for a unit with an outcome.
     pub fn new(x: Units, t: Units, y: Units) -> Result<Self> {
         for (name, units) in [("t", &t), ("y", &y)] {
             if units.len() != x.len() {
@@ -58,11 +60,43 @@ impl Dataset {
                 return Err(Error::data(name, problem, hint));
             }
         }
-        if t.shape().len() != 1 || t.mask().is_some() {
-            let hint = "give t as [units] or [units, treatments], with no missing values";
+        if t.shape().len() != 1 {
+            let hint = "give t as [units] or [units, treatments]";
             return Err(Error::data("t", format!("a unit has shape {:?}", t.shape()), hint));
         }
-        Ok(Self { x, t, y, groups: None, kinds: None })
+        let data = Self { x, t, y, groups: None, kinds: None };
+        match (0..data.len()).find(|&i| !data.has_treatment(i) && data.has_outcome(i)) {
+            None => Ok(data),
+            Some(i) => {
+                let hint = "give the treatment of every unit that has an outcome";
+                Err(Error::data(format!("t, unit {i}"), "the treatment is missing", hint))
+            }
+        }
+    }
+
+    /// Whether any element of the outcome of unit `i` was observed.
+    ///
+    /// # Panics
+    /// If there is no unit `i`.
+    pub fn has_outcome(&self, i: usize) -> bool {
+        self.y.mask_row(i).is_none_or(|mask| mask.contains(&true))
+    }
+
+    /// Whether the treatment of unit `i` is known.
+    ///
+    /// # Panics
+    /// If there is no unit `i`.
+    pub fn has_treatment(&self, i: usize) -> bool {
+        self.t.mask_row(i).is_none_or(|mask| !mask.contains(&false))
+    }
+
+    /// Checks that every unit has a treatment and an outcome, as fitting and checking a model need.
+    pub(crate) fn check_observed(&self) -> Result<()> {
+        let hint = "leave the unit out: units without an outcome can be asked about, but not learned from";
+        match (0..self.len()).find(|&i| !self.has_outcome(i)) {
+            None => Ok(()),
+            Some(i) => Err(Error::data(format!("y, unit {i}"), "no outcome was observed", hint)),
+        }
     }
 
     /// The same units, with the subject that each belongs to. Any numbers will do; they become 0, 1, ... in order of first
@@ -321,6 +355,22 @@ mod tests {
         assert_eq!(joined.pick(&[0, 3]).unwrap().x().mask(), None);
         assert!(Dataset::concat(&[]).is_err());
         assert!(joined.pick(&[4]).unwrap_err().to_string().contains("there is no unit 4"));
+    }
+
+    #[test]
+    fn only_a_unit_without_an_outcome_may_lack_its_treatment() {
+        let units =
+            |mask: [bool; 3]| Units::with_mask("a", vec![1], vec![1.0; 3], Some(mask.to_vec())).unwrap();
+        let all = units([true; 3]);
+        let data =
+            Dataset::new(all.clone(), units([true, false, true]), units([true, false, false])).unwrap();
+        let seen = |i: usize| (data.has_outcome(i), data.has_treatment(i));
+        assert_eq!([0, 1, 2].map(seen), [(true, true), (false, false), (false, true)]);
+        let error = data.check_observed().unwrap_err();
+        assert_eq!(error.to_string(), "y, unit 1: no outcome was observed");
+        assert!(data.pick(&[0]).unwrap().check_observed().is_ok());
+        let error = Dataset::new(all.clone(), units([true, false, true]), all).unwrap_err();
+        assert_eq!(error.to_string(), "t, unit 1: the treatment is missing");
     }
 
     #[test]

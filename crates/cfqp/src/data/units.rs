@@ -154,6 +154,12 @@ impl Units {
         self.values.slice(i * size..(i + 1) * size)
     }
 
+    /// Units of which nothing was observed.
+    pub(crate) fn all_missing(shape: Vec<usize>, units: usize) -> Self {
+        let count = units * shape.iter().product::<usize>();
+        Self::from_checked(shape, vec![0.0; count], Some(vec![false; count]))
+    }
+
     /// Which values of unit `i` were observed; `None` if every value of every unit was.
     ///
     /// # Panics

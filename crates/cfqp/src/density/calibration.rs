@@ -3,6 +3,8 @@
 //! One member is taken as the truth: classes and noise are drawn, both worlds are made, and the other members answer. The
 //! level at which their intervals hold the truth as often as promised is then used for that promise.
 
+use std::collections::HashMap;
+
 use rand::RngExt as _;
 
 use super::ensemble::{Ensemble, IntervalQuestion};
@@ -202,6 +204,7 @@ impl SecondWorld<'_> {
             width: rows.width,
             d,
             subjects: vec![(0..own.len()).collect()],
+            possible_treatments: HashMap::new(),
         };
         let to = own.iter().flat_map(|_| t_new.iter().copied()).collect();
         SimulatedWorld { rows, to, heads: heads_at(truth, &there, class, &scores), rho }

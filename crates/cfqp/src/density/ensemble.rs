@@ -357,14 +357,19 @@ fn score_under(rho: f64, scores: &[f64], own: usize) -> (f64, f64) {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use super::*;
+    use crate::density::ClassWeights;
+    use crate::density::selection::Problem;
     use crate::density::testing::{Lines, lines, problem, selected};
     use crate::runtime::Pool;
 
     /// Two members fitted to two crossing lines.
     fn ensemble(data: &Lines) -> Ensemble {
         let pool = Pool::new(1).unwrap();
-        let problem = problem(&data.rows, &pool);
+        // without cosines, treatments would count as few values, to which classes respond little
+        let problem = Problem { t_cosines: vec![2], ..problem(&data.rows, &pool) };
         let halves = problem.members(&selected(2), 2).unwrap();
         Ensemble {
             members: halves.into_iter().map(|half| half.member).collect(),
@@ -415,6 +420,7 @@ mod tests {
             width: 2,
             d: 1,
             subjects: vec![vec![0]],
+            possible_treatments: HashMap::new(),
         };
         let under = |y: f32, rho: f64| answers(&ensemble, &one(y), &[1.5], Correlation::Known(rho)).remove(0);
         let (low, high) = (under(0.0, 0.0), under(0.25, 0.0));
@@ -430,6 +436,69 @@ mod tests {
         let unknown = answers(&ensemble, &one(0.25), &[1.5], Correlation::Unknown).remove(0);
         let means = [&high, &unknown, &keeps].map(|answer| answer.elements[0].mean());
         assert!((means[0] - means[1]) * (means[1] - means[2]) > 0.0, "{means:?}");
+    }
+
+    /// Rows with x = 0.2 of one subject, with an outcome and treatment 1 each, or without both.
+    fn subject(outcomes: &[Option<f32>], possible: &[f32]) -> Rows {
+        let missing = |(row, y): (usize, &Option<f32>)| y.is_none().then(|| (row, possible.to_vec()));
+        let t = |y: &Option<f32>| if y.is_some() { 1.0 } else { 0.0 };
+        Rows {
+            inputs: outcomes.iter().flat_map(|y| [0.2, t(y)]).collect(),
+            outcomes: outcomes.iter().map(|y| y.unwrap_or(0.0)).collect(),
+            numeric: None,
+            observed: Some(outcomes.iter().map(Option::is_some).collect()),
+            width: 2,
+            d: 1,
+            subjects: vec![(0..outcomes.len()).collect()],
+            possible_treatments: outcomes.iter().enumerate().filter_map(missing).collect(),
+        }
+    }
+
+    #[test]
+    fn without_an_outcome_classes_have_their_weights_and_noise_is_fresh() {
+        let data = lines(&[1.0, -1.0], 400, 1, 0.2);
+        let ensemble = ensemble(&data);
+        let rows = subject(&[None], &[0.5]);
+        let under = |rho: f64| answers(&ensemble, &rows, &[1.5], Correlation::Known(rho)).remove(0);
+        let (fresh, same) = (under(0.0), under(1.0));
+        assert!(fresh.posterior.iter().all(|p| (0.3..0.7).contains(p)), "{:?}", fresh.posterior);
+        assert_eq!(fresh.elements[0].mean(), same.elements[0].mean());
+        let asked = IntervalQuestion { rho: Correlation::Known(0.0), level: 0.9, difference: false };
+        let (lower, upper) = ensemble.interval(Element::Number(0), &fresh.elements[0], asked);
+        assert!(lower < -1.3 && upper > 1.3, "both classes are within {lower} to {upper}");
+        // of an effect the noise cancels: one of the two slopes, times the change of the treatment
+        let question =
+            Question { rows: &rows, to: &[1.0], from: Some(&[-1.0]), rho: Correlation::Known(1.0) };
+        let effect = ensemble.answer(&mut ensemble.evaluators(None), &question, &[0]).remove(0);
+        let far = |component: &GaussianComponent| (component.mean.abs() - 2.0).abs() > 0.3;
+        let means: Vec<f64> = effect.elements[0].components.iter().map(|component| component.mean).collect();
+        assert!(!effect.elements[0].components.iter().any(far), "{means:?}");
+    }
+
+    #[test]
+    fn other_rows_of_a_subject_tell_the_class_of_one_without_an_outcome() {
+        let data = lines(&[1.0, -1.0], 400, 1, 0.2);
+        let ensemble = ensemble(&data);
+        let rows = subject(&[Some(1.1), None], &[0.5]);
+        let both = answers(&ensemble, &rows, &[1.5, 1.5], Correlation::Known(0.0));
+        assert_eq!(both[0].posterior, both[1].posterior);
+        assert!(both[1].elements[0].mean() > 1.2, "{}", both[1].elements[0].mean());
+    }
+
+    #[test]
+    fn weights_by_treatment_are_averaged_over_possible_treatments() {
+        let data = lines(&[1.0, -1.0], 200, 1, 0.3);
+        let mut member = ensemble(&data).members.remove(0);
+        let posterior = |member: &Member, possible: &[f32]| {
+            class_views(&mut member.evaluator(), &subject(&[None], possible), &[0])[0].posterior
+        };
+        let constant = posterior(&member, &[-1.0, 1.0]);
+        assert_eq!(constant, posterior(&member, &[0.5]), "these weights do not depend on the treatment");
+        member.form.weights = ClassWeights::CovariatesAndTreatment;
+        member.parameters = (0..member.form.len()).map(|i| (i as f32 * 0.7).sin()).collect();
+        let (low, high) = (posterior(&member, &[-1.0]), posterior(&member, &[1.0]));
+        assert!((low - high).abs() > 0.01);
+        assert!((posterior(&member, &[-1.0, 1.0]) - 0.5 * (low + high)).abs() < 1e-6);
     }
 
     #[test]

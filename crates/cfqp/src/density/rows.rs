@@ -1,5 +1,7 @@
 //! The standardised units that a density is fitted to.
 
+use std::collections::HashMap;
+
 use super::network::Element;
 use super::scale::OutcomeScale;
 
@@ -19,6 +21,8 @@ pub(crate) struct Rows {
     pub d: usize,
     /// The rows of every subject; one row each without groups.
     pub subjects: Vec<Vec<usize>>,
+    /// Of every row whose treatment is unknown: treatments, `[n, d_t]`, over which its class weights are averaged.
+    pub possible_treatments: HashMap<usize, Vec<f32>>,
 }
 
 impl Rows {
@@ -58,6 +62,11 @@ impl Rows {
     /// Whether element `j` of the outcome of `row` was observed.
     pub(crate) fn is_observed(&self, row: usize, j: usize) -> bool {
         self.observed.as_ref().is_none_or(|observed| observed[row * self.d + j])
+    }
+
+    /// Whether any element of the outcome of `row` was observed.
+    pub(crate) fn has_outcome(&self, row: usize) -> bool {
+        (0..self.d).any(|j| self.is_observed(row, j))
     }
 
     /// Whether any subject has several rows.

@@ -1,5 +1,7 @@
 //! Data of unit tests: classes whose outcomes lie on lines.
 
+use std::collections::HashMap;
+
 use rand::RngExt as _;
 use rand_distr::StandardNormal;
 
@@ -32,7 +34,16 @@ pub(super) fn lines(slopes: &[f32], subjects: usize, repeats: usize, deviation: 
     let of_subject = |subject: usize| (subject * repeats..(subject + 1) * repeats).collect();
     let subjects = (0..subjects).map(of_subject).collect();
     Lines {
-        rows: Rows { inputs, outcomes, observed: None, numeric: None, width: 2, d: 1, subjects },
+        rows: Rows {
+            inputs,
+            outcomes,
+            observed: None,
+            numeric: None,
+            width: 2,
+            d: 1,
+            subjects,
+            possible_treatments: HashMap::new(),
+        },
         classes,
     }
 }

@@ -318,6 +318,8 @@ impl<'a> Learner<'a> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use rand::RngExt as _;
 
     use super::*;
@@ -338,6 +340,7 @@ mod tests {
             width: 3,
             d: 2,
             subjects: vec![vec![0], vec![1, 2], vec![3, 4, 5]],
+            possible_treatments: HashMap::new(),
         }
     }
 

@@ -3,6 +3,7 @@
 use super::heads::HeadInput;
 use super::levels::Correlation;
 use super::member::Evaluator;
+use super::network::ClassWeights;
 use super::rows::Rows;
 use super::scale::OutcomeScale;
 use crate::math::{GaussianComponent, log_sum_exp_of};
@@ -61,23 +62,34 @@ impl ClassView {
     }
 }
 
-/// Posterior and scores of every class.
+/// Posterior and scores of every class. The class weights are those of the mean logits of the rows whose treatment is
+/// known; without such rows, those of the mean weights over the possible treatments of every row.
 pub(crate) fn class_views(member: &mut Evaluator<'_>, rows: &Rows, of_subject: &[usize]) -> Vec<ClassView> {
     let (classes, d) = (member.member.form.classes, rows.d);
     let mut joint = vec![0.0; classes];
     let mut logits = vec![0.0; classes];
     let mut scores = vec![Vec::with_capacity(of_subject.len() * d); classes];
     let mut log_scales = scores.clone();
+    let by_treatment = member.member.form.weights == ClassWeights::CovariatesAndTreatment;
+    let unknown_t = |row: usize| rows.possible_treatments.get(&row).filter(|_| by_treatment);
+    let any_known = of_subject.iter().any(|&row| unknown_t(row).is_none());
+    let mut counted = 0.0;
     for &row in of_subject {
+        let unknown_t = unknown_t(row);
+        let averaged = unknown_t.filter(|_| !any_known).map(|t| mean_log_weights(member, rows.input(row), t));
         member.forward(rows.input(row));
         member.add_densities(rows, row, &mut joint);
-        logits.iter_mut().zip(&member.pass.logits).for_each(|(sum, logit)| *sum += logit);
+        if unknown_t.is_none() || !any_known {
+            let of_row = averaged.as_ref().unwrap_or(&member.pass.logits);
+            logits.iter_mut().zip(of_row).for_each(|(sum, logit)| *sum += logit);
+            counted += 1.0;
+        }
         for (k, scores) in scores.iter_mut().enumerate() {
             scores.extend((0..d).map(|j| member.score(rows, row, k, j)));
             log_scales[k].extend_from_slice(&member.pass.log_scales[k * d..][..d]);
         }
     }
-    logits.iter_mut().for_each(|logit| *logit /= of_subject.len() as f64);
+    logits.iter_mut().for_each(|logit| *logit /= counted);
     joint.iter_mut().zip(&logits).for_each(|(joint, logit)| *joint += logit);
     let total = log_sum_exp_of(&joint);
     let each = joint.iter().zip(scores).zip(log_scales);
@@ -86,6 +98,22 @@ pub(crate) fn class_views(member: &mut Evaluator<'_>, rows: &Rows, of_subject: &
         ClassView { posterior, scores, log_scales }
     })
     .collect()
+}
+
+/// log of the mean of w_k(x, t) over `treatments`, `[n, d_t]`, in place of the treatment of `input`.
+fn mean_log_weights(member: &mut Evaluator<'_>, input: &[f32], treatments: &[f32]) -> Vec<f64> {
+    let d_t = member.member.form.t_cosines.len();
+    let mut sums = vec![0.0; member.member.form.classes];
+    let mut input = input.to_vec();
+    let covariates = input.len() - d_t;
+    for t in treatments.chunks_exact(d_t) {
+        input[covariates..].copy_from_slice(t);
+        member.forward(&input);
+        let total = log_sum_exp_of(&member.pass.logits);
+        sums.iter_mut().zip(&member.pass.logits).for_each(|(sum, logit)| *sum += (logit - total).exp());
+    }
+    let count = (treatments.len() / d_t).max(1) as f64;
+    sums.into_iter().map(|sum| (sum / count).max(f64::MIN_POSITIVE).ln()).collect()
 }
 
 /// Location and scale of every class and element.

@@ -37,6 +37,8 @@ impl Comparison {
     /// Validates the comparison for `data`.
     pub fn check(&self, data: &ComparisonData<'_>) -> Result<()> {
         self.config.validate()?;
+        data.train.check_observed()?;
+        data.test.check_observed()?;
         if self.methods.is_empty() || self.seeds.is_empty() {
             let hint = "give at least one method and one seed";
             return Err(Error::config("methods", "there is nothing to run", hint));

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::Reference;
 use crate::data::table::{
-    Block, Feature, FileOptions, Ids, Layout, ReadSummary, TableForm, UnitBatch, list_names,
+    Block, Feature, FileOptions, Ids, Layout, ReadSummary, TableForm, TreatmentColumn, UnitBatch, list_names,
     read_column_names,
 };
 use crate::data::{Dataset, Units};
@@ -114,7 +114,8 @@ fn pair_layout(path: &Path, units: PairedUnits<'_>) -> Result<Layout> {
     let mut id = vec!["id".to_owned()];
     id.splice(0..0, units.layout.and_then(|layout| layout.id.clone()));
     id.dedup();
-    let t = new(&treatment_names(units), "t_new")?;
+    let t = new(&treatment_names(units), "t_new")?.into_iter().enumerate();
+    let levels = |j: usize| units.layout.and_then(|layout| layout.t[j].levels.clone());
     let y = new(&outcome_names(path, units)?, "y_new")?;
     Ok(Layout {
         id: Some(found(&id)?),
@@ -124,7 +125,7 @@ fn pair_layout(path: &Path, units: PairedUnits<'_>) -> Result<Layout> {
             x: Block::Features(Vec::new()),
             y: Block::Features(y.iter().map(Feature::number).collect()),
         },
-        t,
+        t: t.map(|(j, name)| TreatmentColumn { name, levels: levels(j) }).collect(),
         missing: units.layout.map_or(Vec::new(), |layout| layout.missing.clone()),
         delimiter: options.delimiter,
         decimal: units.layout.and_then(|layout| layout.decimal),
@@ -134,7 +135,7 @@ fn pair_layout(path: &Path, units: PairedUnits<'_>) -> Result<Layout> {
 
 fn treatment_names(units: PairedUnits<'_>) -> Vec<String> {
     let numbered = || (0..units.data.t().elements()).map(|j| format!("t{j}")).collect();
-    units.layout.map_or_else(numbered, |layout| layout.t.clone())
+    units.layout.map_or_else(numbered, Layout::treatment_names)
 }
 
 fn outcome_names(path: &Path, units: PairedUnits<'_>) -> Result<Vec<String>> {

@@ -17,6 +17,8 @@ pub(super) fn with_context<R>(
 ) -> Result<R> {
     let config = fit.config.clone().into_valid()?;
     check_size(data)?;
+    data.check_observed()?;
+    fit.validation.map_or(Ok(()), |validation| validation.units.check_observed())?;
     let raw_treatment = config.recipe == Recipe::Paper;
     let joined = fit.validation.map(|validation| data.join(validation.units)).transpose()?;
     let validation_units = fit.validation.map_or(0, |validation| validation.units.len());

@@ -1,5 +1,7 @@
 //! Units as the rows that a density is fitted to and asked about.
 
+use std::collections::HashMap;
+
 use crate::data::{Dataset, OutcomeKind};
 use crate::density::{HeadLaw, OutcomeScale, Rows};
 use crate::models::Batcher;
@@ -22,7 +24,16 @@ pub(crate) fn density_rows(batcher: &Batcher<'_>, laws: &[HeadLaw], scales: &[Ou
     }
     let heads = Heads { laws, scales, d: data.y().elements() };
     let Observed { outcomes, observed } = heads.outcomes(&batcher.outcomes(&all), data.y().mask());
-    Rows { inputs, outcomes, observed, numeric: None, width, d: scales.len(), subjects: data.groups_of(&all) }
+    Rows {
+        inputs,
+        outcomes,
+        observed,
+        numeric: None,
+        width,
+        d: scales.len(),
+        subjects: data.groups_of(&all),
+        possible_treatments: HashMap::new(),
+    }
 }
 
 /// The kinds of the `elements` elements of an outcome whose heads have these laws; no laws: all are numbers.

@@ -143,7 +143,7 @@ impl Header {
             part.members > 0 && networks && sound && part.prior.is_sound(self.classes, &self.shapes.x)
         };
         let layout = self.layout.as_ref().is_none_or(|layout| {
-            let known = layout.is_sound() && layout.t.len() == self.shapes.t;
+            let known = layout.is_sound() && layout.treatment_elements() == self.shapes.t;
             known && layout.shapes() == UnitShapes { x: self.shapes.x.clone(), y: self.shapes.y.clone() }
         });
         let checks = [

@@ -2,7 +2,8 @@
 //!
 //! A treatment is on support if it lies within the range of what similar units received. Of several treatments, the
 //! combination must also be near one that a similar unit received: nobody may have got B = 1 and C = 1 together, although
-//! both are within range.
+//! both are within range. Treatments of two values, such as the elements of levels, must be equal: a dose of drug B is not
+//! near the same dose of drug C.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -45,6 +46,9 @@ pub(crate) struct Support {
     ranges: Vec<f32>,
     /// For several treatments; a model file of an earlier version has none.
     combinations: Option<Combinations>,
+    /// `[regions, units, d_t]`: the treatments of the training units nearest to the centre of each region; a model file of
+    /// an earlier version has none.
+    received: Option<Vec<f32>>,
 }
 
 /// The combinations of several treatments that were received in each region. A combination is on support if its distance
@@ -70,8 +74,10 @@ impl Support {
         let centres = k_means.fit(&Rows::new(&all, width)?, rng)?.centers;
         let overall = TreatmentRange::from_rows(&t, d_t, 0..rows.len());
         let combinations = (d_t > 1).then(|| Combinations::new(&t, &overall, &all, &centres));
-        let ranges = centres.chunks_exact(width).flat_map(|centre| {
-            let neighbours = nearest(&all, centre, NEIGHBOURS);
+        let neighbours: Vec<Vec<usize>> =
+            centres.chunks_exact(width).map(|centre| nearest(&all, centre, NEIGHBOURS)).collect();
+        let received = neighbours.iter().flatten().flat_map(|&i| &t[i * d_t..][..d_t]).copied().collect();
+        let ranges = neighbours.into_iter().flat_map(|neighbours| {
             let mut range = TreatmentRange::from_rows(&t, d_t, neighbours.into_iter());
             for j in 0..d_t {
                 let margin = RANGE_MARGIN * (overall.high[j] - overall.low[j]);
@@ -80,7 +86,7 @@ impl Support {
             }
             [range.low, range.high].concat()
         });
-        Ok(Self { width, d_t, ranges: ranges.collect(), combinations, centres })
+        Ok(Self { width, d_t, ranges: ranges.collect(), combinations, centres, received: Some(received) })
     }
 
     /// The region whose centre is nearest to the covariates of unit `row`.
@@ -93,6 +99,21 @@ impl Support {
         let (low, high) = self.ranges[region * 2 * self.d_t..][..2 * self.d_t].split_at(self.d_t);
         t.iter().zip(low.iter().zip(high)).all(|(t, (low, high))| (low..=high).contains(&t))
             && self.combinations.as_ref().is_none_or(|combinations| combinations.contain(region, t))
+    }
+
+    /// The treatments, standardised, `[n, d_t]`, that training units similar to those of `region` received; of a model file
+    /// of an earlier version, treatments that are evenly spaced over their range.
+    pub(crate) fn received(&self, region: usize) -> Vec<f32> {
+        if let Some(received) = &self.received {
+            let size = received.len() / (self.centres.len() / self.width);
+            return received[region * size..][..size].to_vec();
+        }
+        let (low, high) = self.ranges[region * 2 * self.d_t..][..2 * self.d_t].split_at(self.d_t);
+        let at = |i: usize| {
+            let share = (i as f32 + 0.5) / NEIGHBOURS as f32;
+            low.iter().zip(high).map(move |(low, high)| low + share * (high - low))
+        };
+        (0..NEIGHBOURS).flat_map(at).collect()
     }
 
     /// The arrays that a model file stores.
@@ -109,6 +130,9 @@ impl Support {
         if let Some(combinations) = &self.combinations {
             arrays.push(array("support.reach", self.d_t, &combinations.reach));
             arrays.push(array("support.received", 1 + self.d_t, &combinations.to_rows()));
+        }
+        if let Some(received) = &self.received {
+            arrays.push(array("support.t", received.len() * self.width / self.centres.len(), received));
         }
         arrays
     }
@@ -128,8 +152,16 @@ impl Support {
             }
             _ => (None, rest),
         };
+        let (received, rest) = match rest {
+            [t, rest @ ..] if t.name == "support.t" => {
+                let is_sound =
+                    t.shape.len() == 2 && t.shape[0] == n && t.shape[1] > 0 && t.shape[1] % d_t == 0;
+                (Some(is_sound.then(|| t.values.clone())?), rest)
+            }
+            _ => (None, rest),
+        };
         let (centres, ranges) = (x.values.clone(), range.values.clone());
-        Some((Self { width, d_t, centres, ranges, combinations }, rest))
+        Some((Self { width, d_t, centres, ranges, combinations, received }, rest))
     }
 }
 
@@ -141,9 +173,10 @@ impl Combinations {
         let margin = |j: usize| (RANGE_MARGIN * (overall.high[j] - overall.low[j])).max(f32::MIN_POSITIVE);
         let margins: Vec<f32> = (0..d_t).map(margin).collect();
         let distinct = distinct_combinations(t, d_t).filter(|distinct| distinct.len() <= MAX_COMBINATIONS);
+        let exact: Vec<usize> = (0..d_t).filter(|&j| distinct_values(t, d_t, j).len() == 2).collect();
         let neighbours = match &distinct {
             Some(distinct) => NEIGHBOURS.max(NEIGHBOURS_PER_COMBINATION * distinct.len()),
-            None => NEIGHBOURS,
+            None => NEIGHBOURS.max(NEIGHBOURS_PER_COMBINATION * exact_combinations(t, d_t, &exact)),
         };
         let regions: Vec<Vec<usize>> =
             centres.chunks_exact(width).map(|centre| nearest(x, centre, neighbours)).collect();
@@ -159,8 +192,11 @@ impl Combinations {
         let reach = match distinct {
             Some(_) => margins,
             None => {
-                let reach = leave_one_out_reach(&regions, combination);
-                margins.into_iter().map(|margin| margin.max(reach)).collect()
+                let reach = leave_one_out_reach(&regions, combination, &exact);
+                let of_column = |(j, margin): (usize, f32)| {
+                    if exact.contains(&j) { margin } else { margin.max(reach) }
+                };
+                margins.into_iter().enumerate().map(of_column).collect()
             }
         };
         Self { received: regions.iter().map(received).collect(), reach }
@@ -202,27 +238,44 @@ impl Combinations {
 /// The distinct combinations of treatments, if every treatment is discrete.
 fn distinct_combinations(t: &[f32], d_t: usize) -> Option<HashSet<Vec<u32>>> {
     for j in 0..d_t {
-        let distinct: HashSet<u32> = t.iter().skip(j).step_by(d_t).map(|t| t.to_bits()).collect();
-        if distinct.len() > MAX_DISCRETE_VALUES {
+        if distinct_values(t, d_t, j).len() > MAX_DISCRETE_VALUES {
             return None;
         }
     }
     Some(t.chunks_exact(d_t).map(|t| t.iter().map(|t| t.to_bits()).collect()).collect())
 }
 
-/// The distance from a unit's combination to the nearest one of another unit in its region, which [`REACH_QUANTILE`] of
-/// units do not exceed.
-fn leave_one_out_reach<'a>(regions: &[Vec<usize>], combination: impl Fn(usize) -> &'a [f32]) -> f32 {
+/// The distinct values of treatment `j`.
+fn distinct_values(t: &[f32], d_t: usize, j: usize) -> HashSet<u32> {
+    t.iter().skip(j).step_by(d_t).map(|t| t.to_bits()).collect()
+}
+
+/// The number of distinct combinations of the treatments `exact`.
+fn exact_combinations(t: &[f32], d_t: usize, exact: &[usize]) -> usize {
+    let of_row = |row: &[f32]| exact.iter().map(|&j| row[j].to_bits()).collect::<Vec<_>>();
+    t.chunks_exact(d_t).map(of_row).collect::<HashSet<_>>().len()
+}
+
+/// The distance from a unit's combination to the nearest one of another unit in its region with the same values of the
+/// treatments `exact`, which [`REACH_QUANTILE`] of units do not exceed.
+fn leave_one_out_reach<'a>(
+    regions: &[Vec<usize>],
+    combination: impl Fn(usize) -> &'a [f32],
+    exact: &[usize],
+) -> f32 {
+    let is_same = |a: usize, b: usize| exact.iter().all(|&j| combination(a)[j] == combination(b)[j]);
     let squared = |a: usize, b: usize| -> f32 {
         combination(a).iter().zip(combination(b)).map(|(a, b)| (a - b).powi(2)).sum()
     };
     let mut distances: Vec<f32> = Vec::new();
     for units in regions.iter().filter(|units| units.len() > 1) {
         distances.extend(units.iter().map(|&i| {
-            let others = units.iter().filter(|&&other| other != i);
+            let others = units.iter().filter(|&&other| other != i && is_same(other, i));
             others.map(|&other| squared(i, other)).fold(f32::INFINITY, f32::min).sqrt()
         }));
     }
+    // units without another of their combination tell nothing of distances
+    distances.retain(|distance| distance.is_finite());
     distances.sort_by(f32::total_cmp);
     let last = distances.len().saturating_sub(1);
     distances.get((last as f64 * REACH_QUANTILE).round() as usize).copied().unwrap_or(f32::INFINITY)
@@ -286,6 +339,9 @@ mod tests {
             support.contains(region, &standardised)
         };
         assert!(is_supported(0.5) && !is_supported(10.5) && !is_supported(5.0));
+        let received = support.received(region);
+        assert_eq!(received.len(), NEIGHBOURS);
+        assert!(received.iter().all(|t| support.contains(region, &[*t])), "similar units received them");
         let weights = support.to_weights();
         assert_eq!(Support::from_weights(&weights, 1).map(|(support, _)| support), Some(support));
         assert!(Support::from_weights(&weights, 2).is_none() && Support::from_weights(&[], 1).is_none());
@@ -340,6 +396,17 @@ mod tests {
     }
 
     #[test]
+    fn a_dose_of_one_drug_is_not_near_the_same_dose_of_another() {
+        // low doses of the first drug, high doses of the second
+        let is_supported = joint_support(|i| {
+            let dose = (i * 7 % 400) as f32 / 800.0;
+            if i % 2 == 0 { [0.0, dose] } else { [1.0, 0.5 + dose] }
+        });
+        assert!(is_supported([0.0, 0.2]) && is_supported([1.0, 0.8]));
+        assert!(!is_supported([1.0, 0.2]) && !is_supported([0.0, 0.8]) && !is_supported([0.5, 0.2]));
+    }
+
+    #[test]
     fn model_files_of_earlier_versions_have_ranges_only() {
         let array = |name: &str, values: &[f32], width: usize| NamedArray {
             name: name.to_owned(),
@@ -354,6 +421,7 @@ mod tests {
         let (support, rest) = Support::from_weights(&old, 2).unwrap();
         assert!(support.contains(1, &[0.9, -0.9]) && !support.contains(1, &[0.9, -1.1]));
         assert_eq!((rest.len(), support.to_weights().len()), (1, 2));
+        assert!(support.received(1).chunks(2).all(|t| support.contains(1, t)));
         let damaged = [
             &old[..2],
             &[array("support.reach", &[0.1, 0.1], 2), array("support.received", &[7.0, 0.0, 0.0], 3)],

@@ -106,11 +106,9 @@ impl Batcher<'_> {
         missing
     }
 
-    /// Standardised treatments of `rows`.
+    /// Standardised treatments of `rows`; zero, the training mean, where missing.
     pub(crate) fn treatments(&self, rows: &[usize]) -> Vec<f32> {
-        let mut t = Vec::with_capacity(rows.len() * self.scaler.t.elements());
-        rows.iter().for_each(|&row| self.scaler.t.standardise_into(&self.data.t().row(row), &mut t));
-        t
+        gather(self.data.t(), &self.scaler.t, rows)
     }
 
     /// Standardised outcomes of `rows`, as numbers; zero, the training mean, where missing.

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::histogram::{Histogram, ValueRange};
 use super::{Outcome, ReportContext};
 use crate::data::Units;
+use crate::data::table::TreatmentColumn;
 
 /// A summary of the units that a report is based on.
 #[derive(Clone, Debug, Serialize)]
@@ -30,9 +31,12 @@ pub struct DataSummary {
 pub struct TreatmentDistribution {
     /// The name of the treatment.
     pub name: String,
-    /// The range over all units.
+    /// The levels, if it has any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub levels: Option<Vec<String>>,
+    /// The range over all units; of levels, that of their positions.
     pub range: ValueRange,
-    /// The number of units per bin, as a single group.
+    /// The number of units per bin, as a single group; one bin per level.
     pub histogram: Histogram,
 }
 
@@ -50,15 +54,6 @@ pub struct OutcomeDistribution {
 impl ReportContext<'_> {
     pub(super) fn summarise_data(&self) -> DataSummary {
         let (x, t, y) = (self.data.x(), self.data.t(), self.data.y());
-        let treatment = |(j, name): (usize, String)| {
-            let values: Vec<f64> = (0..t.len()).map(|i| f64::from(t.row(i)[j])).collect();
-            let grouped: Vec<(usize, f64)> = values.iter().map(|value| (0, *value)).collect();
-            TreatmentDistribution {
-                name,
-                range: ValueRange::from_values(values.into_iter()),
-                histogram: Histogram::from_values(1, &grouped),
-            }
-        };
         let outcome = |outcome: &Outcome| {
             let values = (0..y.len()).flat_map(|i| observed_values(y, i, outcome.range.clone()));
             OutcomeDistribution {
@@ -73,9 +68,41 @@ impl ReportContext<'_> {
             y_shape: y.shape().to_vec(),
             x_missing: missing_share(x),
             y_missing: missing_share(y),
-            treatments: self.treatment_names().into_iter().enumerate().map(treatment).collect(),
+            treatments: self.summarise_treatments(t),
             outcomes: self.outcomes.iter().map(outcome).collect(),
         }
+    }
+}
+
+impl ReportContext<'_> {
+    fn summarise_treatments(&self, t: &Units) -> Vec<TreatmentDistribution> {
+        let columns = self.model.treatment_columns();
+        let mut start = 0;
+        let mut summarise = |(name, column): (String, TreatmentColumn)| {
+            let range = start..start + column.elements();
+            start = range.end;
+            let position = |i: usize| match &column.levels {
+                None => f64::from(t.row(i)[range.start]),
+                Some(_) => {
+                    let row = t.row(i);
+                    row[range.clone()]
+                        .iter()
+                        .position(|element| *element > 0.5)
+                        .map_or(0.0, |k| k as f64 + 1.0)
+                }
+            };
+            let values: Vec<(usize, f64)> = (0..t.len()).map(|i| (0, position(i))).collect();
+            let histogram = match &column.levels {
+                None => Histogram::from_values(1, &values),
+                Some(levels) => {
+                    let (count, high) = (levels.len(), levels.len() as f64 - 0.5);
+                    Histogram::between(-0.5, high, count, 1, values.iter().copied())
+                }
+            };
+            let range = ValueRange::from_values(values.into_iter().map(|(_, value)| value));
+            TreatmentDistribution { name, levels: column.levels, range, histogram }
+        };
+        self.treatment_names().into_iter().zip(columns).map(&mut summarise).collect()
     }
 }
 

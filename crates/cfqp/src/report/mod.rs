@@ -1,7 +1,7 @@
 //! The content of a report on a model and some units, as numbers. Layout is left to the caller.
 //!
-//! A report compares a low and a high treatment, by default both values of a treatment that takes two, else the 10th and
-//! the 90th percentile of the treatments.
+//! A report compares a low and a high treatment, by default both values of a treatment that takes two, the two most
+//! frequent levels, or the 10th and the 90th percentile of the treatments.
 
 mod classes;
 mod data_summary;
@@ -25,8 +25,9 @@ pub use units::{UnitCurve, UnitSummary};
 use crate::Result;
 use crate::ask::{AskOptions, StreamBatch, Tabulation, UsedRho, Verdict, treatment_quantiles};
 use crate::config::{Base, FitConfig};
-use crate::data::table::{Layout, UnitBatch};
+use crate::data::table::{Layout, TreatmentValue, UnitBatch};
 use crate::data::{Dataset, Units};
+use crate::math::argmin;
 use crate::model::{FitReport, Model};
 use crate::plain::treatment_levels;
 
@@ -48,9 +49,9 @@ const HIGH_QUANTILE: f64 = 0.9;
 /// The treatments that a report compares, and the options of its questions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReportSpec {
-    /// The low treatment; `None` is the lower of two values, or the 10th percentile.
+    /// The low treatment; `None` is the lower of two values, a frequent level, or the 10th percentile.
     pub from: Option<Vec<f32>>,
-    /// The high treatment; `None` is the higher of two values, or the 90th percentile.
+    /// The high treatment; `None` is the higher of two values, another frequent level, or the 90th percentile.
     pub to: Option<Vec<f32>>,
     /// The correlation of the noise and the level of the intervals.
     pub ask: AskOptions,
@@ -107,12 +108,12 @@ pub struct ReportQuestion {
     pub treatments: Vec<String>,
     /// The names of the outcomes.
     pub outcomes: Vec<String>,
-    /// The low treatment.
-    pub from: Vec<f32>,
-    /// The median treatment.
-    pub median: Vec<f32>,
-    /// The high treatment.
-    pub to: Vec<f32>,
+    /// The low treatment, or the first of the levels that are compared.
+    pub from: Vec<TreatmentValue>,
+    /// The median treatment; with levels, that of a typical unit.
+    pub median: Vec<TreatmentValue>,
+    /// The high treatment, or the second level.
+    pub to: Vec<TreatmentValue>,
     /// The correlation of the noise in both worlds.
     #[serde(flatten)]
     pub rho: UsedRho,
@@ -223,9 +224,48 @@ fn default_contrast(t: &Units) -> Result<[Units; 2]> {
     Ok([treatment(0)?, treatment(1)?])
 }
 
+/// A treatment that is the same for all units.
+fn one_treatment(t: &[f32]) -> Result<Units> {
+    Units::new("treatment", vec![t.len()], t.to_vec())
+}
+
+/// The two most frequent of the treatments `levels`, in their order. Units count for the level nearest to their treatment.
+fn level_contrast(levels: &[Vec<f32>], t: &Units) -> Result<[Units; 2]> {
+    let mut counts = vec![0_usize; levels.len()];
+    for i in 0..t.len() {
+        let row = t.row(i);
+        let distance = |level: &Vec<f32>| -> f64 {
+            level.iter().zip(row.iter()).map(|(a, b)| f64::from(a - b).powi(2)).sum()
+        };
+        counts[argmin(levels.iter().map(distance)).unwrap_or(0)] += 1;
+    }
+    let mut order: Vec<usize> = (0..levels.len()).collect();
+    order.sort_by_key(|&k| std::cmp::Reverse(counts[k]));
+    order.truncate(2);
+    order.sort_unstable();
+    Ok([one_treatment(&levels[order[0]])?, one_treatment(&levels[order[1]])?])
+}
+
+/// Evenly spaced treatments between two quantiles.
+fn curve_grid(t: &Units) -> Result<Vec<Units>> {
+    let start = treatment_quantiles(t, CURVE_START_QUANTILE)?;
+    let end = treatment_quantiles(t, CURVE_END_QUANTILE)?;
+    let between = |i: usize| {
+        let share = i as f32 / (CURVE_POINTS - 1) as f32;
+        let at = start.values().iter().zip(end.values()).map(|(start, end)| start + share * (end - start));
+        Units::new("grid", start.shape().to_vec(), at.collect())
+    };
+    (0..CURVE_POINTS).map(between).collect()
+}
+
 impl<'a> ReportContext<'a> {
     fn new(model: &'a Model, data: &'a Dataset, spec: &ReportSpec) -> Result<Self> {
-        let [low, high] = default_contrast(data.t())?;
+        let typical = treatment_quantiles(data.t(), 0.5)?;
+        let levels = model.level_grid(&typical.row(0));
+        let [low, high] = match &levels {
+            Some(levels) => level_contrast(levels, data.t())?,
+            None => default_contrast(data.t())?,
+        };
         let treatment = |given: &Option<Vec<f32>>, default: Units| match given {
             Some(given) => Units::new("treatment", vec![given.len()], given.clone()),
             None => Ok(default),
@@ -234,22 +274,18 @@ impl<'a> ReportContext<'a> {
             .outcomes()
             .map(|(name, range)| Outcome { name: name.to_owned(), range })
             .collect();
-        let start = treatment_quantiles(data.t(), CURVE_START_QUANTILE)?;
-        let end = treatment_quantiles(data.t(), CURVE_END_QUANTILE)?;
-        let between = |i: usize| {
-            let share = i as f32 / (CURVE_POINTS - 1) as f32;
-            let at =
-                start.values().iter().zip(end.values()).map(|(start, end)| start + share * (end - start));
-            Units::new("grid", start.shape().to_vec(), at.collect())
+        let grid = match &levels {
+            Some(levels) => levels.iter().map(|t| one_treatment(t)).collect::<Result<_>>()?,
+            None => curve_grid(data.t())?,
         };
         Ok(Self {
             model,
             data,
             outcomes,
             from: treatment(&spec.from, low)?,
-            median: treatment_quantiles(data.t(), 0.5)?,
+            median: typical,
             to: treatment(&spec.to, high)?,
-            grid: (0..CURVE_POINTS).map(between).collect::<Result<_>>()?,
+            grid,
             ask: spec.ask,
         })
     }
@@ -258,9 +294,9 @@ impl<'a> ReportContext<'a> {
         ReportQuestion {
             treatments: self.treatment_names(),
             outcomes: self.outcomes.iter().map(|outcome| outcome.name.clone()).collect(),
-            from: self.from.row(0).to_vec(),
-            median: self.median.row(0).to_vec(),
-            to: self.to.row(0).to_vec(),
+            from: self.model.treatment_values(&self.from.row(0)),
+            median: self.model.treatment_values(&self.median.row(0)),
+            to: self.model.treatment_values(&self.to.row(0)),
             rho: self.model.used_rho(self.ask.rho),
             level: self.ask.level,
         }
@@ -268,7 +304,7 @@ impl<'a> ReportContext<'a> {
 
     fn treatment_names(&self) -> Vec<String> {
         match self.model.layout() {
-            Some(layout) => layout.t.clone(),
+            Some(layout) => layout.treatment_names(),
             None if self.data.t().elements() == 1 => vec!["t".to_owned()],
             None => (0..self.data.t().elements()).map(|j| format!("t{j}")).collect(),
         }

@@ -6,6 +6,7 @@ use super::{Histogram, Outcome, ReportContext};
 use crate::Result;
 use crate::ask::{Answers, AverageEffect, Averages, Diagnosis, PlainComparison};
 use crate::data::Units;
+use crate::data::table::TreatmentValue;
 
 /// The largest number of outcomes that are drawn: if there are more, those with the largest effects.
 const MAX_DRAWN_OUTCOMES: usize = 8;
@@ -45,8 +46,8 @@ pub struct OutcomeEffects {
 /// The dose-response curves of the classes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Curves {
-    /// The treatments.
-    pub grid: Vec<Vec<f32>>,
+    /// The treatments: evenly spaced ones, or one per level.
+    pub grid: Vec<Vec<TreatmentValue>>,
     /// The curves of each outcome that is drawn.
     pub outcomes: Vec<OutcomeCurves>,
 }
@@ -143,7 +144,7 @@ impl ReportContext<'_> {
                 }
             }
         }
-        let grid = self.grid.iter().map(|t| t.row(0).to_vec()).collect();
+        let grid = self.grid.iter().map(|t| self.model.treatment_values(&t.row(0))).collect();
         Ok((Curves { grid, outcomes }, overlap))
     }
 

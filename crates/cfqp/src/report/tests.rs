@@ -81,7 +81,8 @@ fn one_class_and_chosen_units_are_reported() {
     let chosen = StreamBatch { units: units.clone(), treatments: None, asked: Some(vec![7, 3]) };
     let spec = ReportSpec { from: Some(vec![0.3]), to: Some(vec![0.6]), ..ReportSpec::default() };
     let report = Report::new(&model, &units, Some(&chosen), &spec).unwrap();
-    assert_eq!((report.question.from[0], report.question.to[0]), (0.3, 0.6));
+    let asked = [&report.question.from[0], &report.question.to[0]];
+    assert_eq!(asked, [&TreatmentValue::Number(0.3), &TreatmentValue::Number(0.6)]);
     assert_eq!(report.units.iter().map(|unit| &unit.id[..]).collect::<Vec<_>>(), ["7", "3"]);
     assert_eq!((report.classes.len(), report.classes[0].share), (1, 1.0));
     let wrong = ReportSpec { from: Some(vec![0.3, 0.4]), ..ReportSpec::default() };

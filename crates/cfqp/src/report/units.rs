@@ -8,7 +8,7 @@ use super::ReportContext;
 use crate::Result;
 use crate::ask::{Answers, Flag, GridUnits, StreamBatch};
 use crate::data::Units;
-use crate::data::table::UnitBatch;
+use crate::data::table::{TreatmentValue, UnitBatch};
 
 /// The largest number of units selected for one flag.
 const MAX_UNITS_PER_FLAG: usize = 2;
@@ -32,9 +32,9 @@ pub struct UnitSummary {
     #[serde(rename = "flag", serialize_with = "serialise_flags")]
     pub flags: Vec<Flag>,
     /// The treatment that the unit received.
-    pub t: Vec<f32>,
+    pub t: Vec<TreatmentValue>,
     /// The treatment of the answer.
-    pub to: Vec<f32>,
+    pub to: Vec<TreatmentValue>,
     /// The covariates if they are a series or an image, with `None` where missing; otherwise empty.
     pub before: Vec<Option<f32>>,
     /// The factual outcome, with `None` where missing.
@@ -145,8 +145,8 @@ impl ReportContext<'_> {
             class: answers.diagnoses[i].class,
             posterior: answers.posterior[i * classes..][..classes].to_vec(),
             flags: answers.diagnoses[i].flags().collect(),
-            t: batch.data.t().row(i).to_vec(),
-            to: to.row(i).to_vec(),
+            t: self.model.treatment_values(&batch.data.t().row(i)),
+            to: self.model.treatment_values(&to.row(i)),
             before: if is_structured { masked_values(batch.data.x(), i) } else { Vec::new() },
             factual: masked_values(batch.data.y(), i),
             answer: answers.point.row(i).to_vec(),

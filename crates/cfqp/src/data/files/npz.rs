@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | `x`, `y` | `[n]`, `[n, features]`, `[n, channels, steps]`, `[n, channels, height, width]` | covariates, outcomes |
 //! | `t` | `[n]`, `[n, treatments]` | treatments |
-//! | `x_mask`, `y_mask` | as `x`, `y` | true (or 1) where the value was observed; optional |
+//! | `x_mask`, `t_mask`, `y_mask` | as `x`, `t`, `y` | true (or 1) where the value was observed; optional |
 //! | `group` | `[n]` | the subject of each unit, as integers; optional |
 //! | `z`, `t_new`, `y_new`, `y_bayes` | | true classes, other treatments, their outcomes and the best answers; read by [`read_array`] only |
 
@@ -23,8 +23,9 @@ use crate::data::{Dataset, Units};
 use crate::error::{Error, Result};
 
 /// The keys that a file may have; the last four are not part of a [`Dataset`].
-const KNOWN_KEYS: [&str; 10] = ["x", "t", "y", "x_mask", "y_mask", "group", "z", "t_new", "y_new", "y_bayes"];
-const EXPECTED_KEYS: &str = "give the arrays x, t and y, optionally x_mask, y_mask and group, and no others except z, t_new, y_new and y_bayes";
+const KNOWN_KEYS: [&str; 11] =
+    ["x", "t", "y", "x_mask", "t_mask", "y_mask", "group", "z", "t_new", "y_new", "y_bayes"];
+const EXPECTED_KEYS: &str = "give the arrays x, t and y, optionally x_mask, t_mask, y_mask and group, and no others except z, t_new, y_new and y_bayes";
 const DAMAGED: &str =
     "the file is damaged or is not an .npz file: write it again with numpy.savez_compressed";
 
@@ -39,6 +40,17 @@ impl Dataset {
     /// # Errors
     /// If the file cannot be read, lacks an array, has an unknown one, or the arrays do not form a data set.
     pub fn read_npz(path: &Path) -> Result<Self> {
+        Self::read_arrays(path, None)
+    }
+
+    /// As [`read_npz`](Self::read_npz), for units that a model with outcomes of shape `y` and treatments of `treatments`
+    /// numbers is asked about: `y` may be absent, and then `t` may be, too.
+    pub(crate) fn read_npz_to_ask(path: &Path, y: &[usize], treatments: usize) -> Result<Self> {
+        Self::read_arrays(path, Some((y, treatments)))
+    }
+
+    /// Reads a data set; `absent` has the shapes of y and t if these need not be there.
+    fn read_arrays(path: &Path, absent: Option<(&[usize], usize)>) -> Result<Self> {
         let mut file = Archive::open(path)?;
         let found = file.keys();
         for key in &found {
@@ -57,7 +69,16 @@ impl Dataset {
             let mask = file.array(&format!("{name}_mask"))?;
             array.into_units(name, mask).map_err(|error| error.in_file(path))
         };
-        let (x, t, y) = (units("x")?, units("t")?, units("y")?);
+        let x = units("x")?;
+        let is_absent = |name: &str| !found.iter().any(|key| key == name);
+        let (t, y) = match absent {
+            Some((shape, treatments)) if is_absent("y") => {
+                let missing_t = || Ok(Units::all_missing(vec![treatments], x.len()));
+                let t = if is_absent("t") { missing_t() } else { units("t") };
+                (t?, Units::all_missing(shape.to_vec(), x.len()))
+            }
+            _ => (units("t")?, units("y")?),
+        };
         let data = Self::new(x, t, y);
         let data = match file.groups()? {
             Some(groups) => data.and_then(|data| data.with_groups(groups)),
@@ -77,6 +98,7 @@ impl Dataset {
             ("y", NpzArray::units(self.y())),
         ];
         arrays.extend(NpzArray::mask(self.x()).map(|mask| ("x_mask", mask)));
+        arrays.extend(NpzArray::mask(self.t()).map(|mask| ("t_mask", mask)));
         arrays.extend(NpzArray::mask(self.y()).map(|mask| ("y_mask", mask)));
         let groups: Option<Vec<i64>> =
             self.groups().map(|groups| groups.iter().map(|&group| i64::from(group)).collect());

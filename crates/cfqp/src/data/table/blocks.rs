@@ -1,10 +1,12 @@
 //! The array that some columns of a wide table form.
 
 use super::layout::{Block, Feature};
+use super::levels::sort_levels;
 use super::names::list_names;
 use super::problem::Problem;
 use super::scan::{ColumnContent, ColumnScan};
 use super::spec::TableSpec;
+use super::treatment::TreatmentColumn;
 
 /// The columns `names`, which have one value per row, with their categories and dates.
 pub(crate) fn scalar_features(
@@ -23,6 +25,22 @@ pub(crate) fn scalar_features(
         Some(Feature { name: name.clone(), categories, date })
     };
     names.iter().filter_map(feature).collect()
+}
+
+/// The treatments `names`, with their levels.
+pub(crate) fn treatment_columns(
+    names: &[String],
+    scans: &[ColumnScan],
+    categorical: &[String],
+) -> Vec<TreatmentColumn> {
+    let column = |name: &String| {
+        let scan = scans.iter().find(|scan| scan.name == *name);
+        let has_levels =
+            |scan: &&ColumnScan| scan.content(categorical.contains(name)) == ColumnContent::Categories;
+        let levels = scan.filter(has_levels).map(|scan| sort_levels(scan.levels().into_keys().collect()));
+        TreatmentColumn { name: name.clone(), levels }
+    };
+    names.iter().map(column).collect()
 }
 
 /// The array that the columns `names` form; `field` is `x` or `y`.

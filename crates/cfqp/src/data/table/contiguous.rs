@@ -10,6 +10,7 @@ use super::file_options::FileOptions;
 use super::labels::Labels;
 use super::layout::{Layout, SampleLayout};
 use super::read_summary::ReadSummary;
+use super::rules::UnitRules;
 use super::samples::{CHUNK_ROWS, SampleColumns, Samples};
 use super::source::Source;
 use super::unit_batch::UnitBatch;
@@ -29,7 +30,7 @@ pub(crate) struct ContiguousSettings<'a> {
     pub layout: &'a Layout,
     pub samples: &'a SampleLayout,
     pub reading: &'a Reading,
-    pub allow_missing_x: bool,
+    pub rules: UnitRules,
 }
 
 impl ContiguousReader {
@@ -44,7 +45,7 @@ impl ContiguousReader {
         min_units: usize,
         summary: &mut ReadSummary,
     ) -> Result<Option<UnitBatch>> {
-        let ContiguousSettings { path, layout, samples, reading, allow_missing_x } = *settings;
+        let ContiguousSettings { path, layout, samples, reading, rules } = *settings;
         let columns = SampleColumns::new(layout, samples);
         while !self.is_finished {
             match self.source.next(CHUNK_ROWS)? {
@@ -62,7 +63,7 @@ impl ContiguousReader {
             }
             let mut complete = self.take_complete(samples.series.len());
             complete.sort();
-            if let Some(batch) = complete.to_batch(layout, samples, allow_missing_x, summary)? {
+            if let Some(batch) = complete.to_batch(layout, samples, rules, summary)? {
                 return Ok(Some(batch));
             }
         }

@@ -8,7 +8,9 @@ use super::levels::LevelIndex;
 use super::numbers::Decimal;
 use super::problem::Problem;
 use super::read_summary::{DropReason, ReadSummary};
+use super::rules::UnitRules;
 use super::samples::Samples;
+use super::treatment::TreatmentValue;
 use super::unit_batch::{UnitBatch, units_with_gaps};
 use crate::data::Dataset;
 use crate::error::Result;
@@ -68,7 +70,7 @@ impl Samples {
         &self,
         layout: &Layout,
         samples: &SampleLayout,
-        allow_missing_x: bool,
+        rules: UnitRules,
         summary: &mut ReadSummary,
     ) -> Result<Option<UnitBatch>> {
         let shapes = layout.shapes();
@@ -82,12 +84,12 @@ impl Samples {
             (rows, rest) = rest.split_at(count);
             let mut arrays = UnitArrays { x: vec![f32::NAN; x_size], y: vec![f32::NAN; y_size] };
             self.place_samples(samples, rows, &mut arrays, summary);
-            match self.complete(layout, samples, unit, &mut arrays, allow_missing_x) {
+            match self.complete(layout, samples, unit, &mut arrays, rules) {
                 Err(reason) => summary.count_dropped(reason, || self.ids[unit].clone()),
-                Ok(()) => {
+                Ok(mut elements) => {
                     x.append(&mut arrays.x);
                     y.append(&mut arrays.y);
-                    t.extend(self.t[unit].iter().flatten().map(|(value, _)| *value));
+                    t.append(&mut elements);
                     treated_at.extend(self.treated_at[unit].map(|(time, _)| time));
                     kept.push(unit);
                 }
@@ -99,7 +101,7 @@ impl Samples {
         summary.units += kept.len();
         let data = Dataset::new(
             units_with_gaps("x", shapes.x, x)?,
-            units_with_gaps("t", vec![layout.t.len()], t)?,
+            units_with_gaps("t", vec![layout.treatment_elements()], t)?,
             units_with_gaps("y", shapes.y, y)?,
         )?;
         let subjects = layout.group.is_some().then(|| self.pick_subjects(&kept));
@@ -153,15 +155,16 @@ impl Samples {
         }
     }
 
-    /// Fills in the fixed covariates; an error is the reason why the unit has to be dropped.
+    /// Fills in the fixed covariates and returns the elements of the treatment; an error is the reason why the unit has to
+    /// be dropped.
     fn complete(
         &self,
         layout: &Layout,
         samples: &SampleLayout,
         unit: usize,
         arrays: &mut UnitArrays,
-        allow_missing_x: bool,
-    ) -> Result<(), DropReason> {
+        rules: UnitRules,
+    ) -> Result<Vec<f32>, DropReason> {
         let is_empty = |values: &[f32]| values.iter().all(|value| value.is_nan());
         if let Some(column) = layout.group.as_ref().filter(|_| self.subject[unit].is_none()) {
             return Err(DropReason::MissingSubject { column: column.clone() });
@@ -169,21 +172,42 @@ impl Samples {
         if self.treated_at[unit].is_none() {
             return Err(DropReason::MissingTreatmentTime);
         }
-        if self.t[unit].iter().any(Option::is_none) {
+        let missing_t: Vec<bool> = self.t[unit].iter().map(Option::is_none).collect();
+        if !rules.accept_treatment(&missing_t, !is_empty(&arrays.y)) {
             return Err(DropReason::MissingTreatment);
         }
+        let t = self.treatment(layout, unit)?;
         if is_empty(&arrays.x) {
             return Err(DropReason::NoSamplesBefore);
         }
-        if is_empty(&arrays.y) {
+        if is_empty(&arrays.y) && !rules.missing_outcome {
             return Err(DropReason::NoSamplesAfter);
         }
         let reading = Reading::new(&[], Decimal::new(layout.decimal));
         self.fill_fixed(samples, unit, &reading, &mut arrays.x)?;
-        if !allow_missing_x && arrays.x.iter().any(|value| value.is_nan()) {
+        if !rules.missing_x && arrays.x.iter().any(|value| value.is_nan()) {
             return Err(DropReason::MissingCovariate);
         }
-        Ok(())
+        Ok(t)
+    }
+
+    /// The elements of a unit's treatment, NaN where it is missing.
+    fn treatment(&self, layout: &Layout, unit: usize) -> Result<Vec<f32>, DropReason> {
+        let mut elements = Vec::new();
+        for (column, recorded) in layout.t.iter().zip(&self.t[unit]) {
+            match recorded {
+                None => elements.extend(std::iter::repeat_n(f32::NAN, column.elements())),
+                Some((TreatmentValue::Number(value), _)) => elements.push(*value),
+                Some((TreatmentValue::Level(level), _)) => {
+                    let unknown = || DropReason::UnknownCategory {
+                        column: column.name.clone(),
+                        category: level.clone(),
+                    };
+                    elements.extend(column.find_level(level).ok_or_else(unknown)?);
+                }
+            }
+        }
+        Ok(elements)
     }
 
     /// Fills the channels of covariates that do not change with time.

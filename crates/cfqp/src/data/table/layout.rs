@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::dates::{DateEncoding, PART_NAMES};
 use super::spec::TreatedAt;
+use super::treatment::TreatmentColumn;
 
 /// The columns of a table and their meaning, without patterns. A model stores it, so that another table with these
 /// columns can be read without a description.
@@ -16,7 +17,7 @@ pub struct Layout {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
     /// The treatments.
-    pub t: Vec<String>,
+    pub t: Vec<TreatmentColumn>,
     /// One row per unit, or one row per sample.
     pub form: TableForm,
     /// Additional words that stand for a missing value.
@@ -217,7 +218,8 @@ impl Block {
 impl Layout {
     /// The names of all columns that are read.
     pub fn columns(&self) -> Vec<String> {
-        let mut columns: Vec<String> = self.id.iter().chain(&self.group).chain(&self.t).cloned().collect();
+        let mut columns: Vec<String> = self.id.iter().chain(&self.group).cloned().collect();
+        columns.extend(self.t.iter().map(|column| column.name.clone()));
         match &self.form {
             TableForm::Wide { x, y } => columns.extend(x.columns().into_iter().chain(y.columns())),
             TableForm::Long(samples) => {
@@ -268,7 +270,7 @@ impl Layout {
             TableForm::Wide { x, y } => x.is_sound() && y.is_sound() && !y.columns().is_empty(),
             TableForm::Long(samples) => samples.is_sound(),
         };
-        is_form_sound && !self.t.is_empty()
+        is_form_sound && !self.t.is_empty() && self.t.iter().all(TreatmentColumn::is_sound)
     }
 }
 

@@ -53,6 +53,23 @@ pub(crate) fn merge_spellings(levels: &BTreeMap<String, usize>) -> BTreeMap<Stri
     merged
 }
 
+/// The levels in order: by value if all are numbers, of which 3 and 3.0 are one, else by name.
+pub(crate) fn sort_levels(mut levels: Vec<String>) -> Vec<String> {
+    let values: Option<Vec<f64>> = levels.iter().map(|level| parse_number(level)).collect();
+    match values {
+        Some(values) => {
+            let mut order: Vec<(f64, String)> = values.into_iter().zip(levels).collect();
+            order.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.cmp(&b.1)));
+            order.dedup_by(|a, b| a.0 == b.0);
+            order.into_iter().map(|(_, level)| level).collect()
+        }
+        None => {
+            levels.sort();
+            levels
+        }
+    }
+}
+
 /// Finds the level of a cell.
 pub(crate) struct LevelIndex<'a> {
     exact: HashMap<&'a str, usize>,
@@ -115,6 +132,13 @@ mod tests {
         assert_eq!(merged(&["yes", "Yes", "maybe", "y"]), "maybe:1 y:1 yes:2");
         assert_eq!(merged(&["north", "North"]), "North:1 north:1");
         assert_eq!(merged(&["0", "1", "2", "true"]), "0:1 1:1 2:1 true:1");
+    }
+
+    #[test]
+    fn levels_that_are_numbers_are_sorted_by_value() {
+        let sorted = |levels: &[&str]| sort_levels(levels.iter().map(|level| (*level).to_owned()).collect());
+        assert_eq!(sorted(&["10.0", "10", "9", "0.5"]), ["0.5", "9", "10"]);
+        assert_eq!(sorted(&["10", "9", "B"]), ["10", "9", "B"]);
     }
 
     #[test]

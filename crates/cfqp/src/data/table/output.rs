@@ -23,7 +23,7 @@ pub enum OutputColumn {
     Numbers(Vec<f32>),
     /// Numbers of double precision, such as times.
     Precise(Vec<f64>),
-    /// Texts.
+    /// Texts; an empty one is written as missing.
     Text(Vec<String>),
     /// Lists of numbers, all of the same length.
     Lists {
@@ -57,7 +57,10 @@ impl OutputColumn {
             Self::Integers(values) => Arc::new(Int64Array::from(values.clone())),
             Self::Numbers(values) => Arc::new(nullable(values)),
             Self::Precise(values) => Arc::new(Float64Array::from(values.clone())),
-            Self::Text(values) => Arc::new(StringArray::from_iter_values(values)),
+            Self::Text(values) => {
+                let cell = |text: &String| (!text.is_empty()).then(|| text.clone());
+                Arc::new(values.iter().map(cell).collect::<StringArray>())
+            }
             Self::Lists { length, values } => {
                 let field = Arc::new(Field::new("item", DataType::Float32, true));
                 let values = Arc::new(nullable(values));
@@ -72,6 +75,7 @@ impl OutputColumn {
             Self::Integers(values) => write_display(&values[i], out),
             Self::Numbers(values) => write_number(values[i], style, out),
             Self::Precise(values) => write_display(&values[i], out),
+            Self::Text(values) if style == TextStyle::Json && values[i].is_empty() => out.push_str("null"),
             Self::Text(values) if style == TextStyle::Json => {
                 write_display(&serde_json::Value::from(values[i].as_str()), out);
             }

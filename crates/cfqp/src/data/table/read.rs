@@ -16,6 +16,7 @@ use super::resolved::ResolvedColumns;
 use super::scan::{TableScan, scan_columns};
 use super::spec::{REQUIRED_FIELDS, TableSpec};
 use super::summary::TableSummary;
+use super::treatment::TreatmentKind;
 use super::unit_reader::{ReadUnits, UnitReader, read_column_names};
 use crate::data::Dataset;
 use crate::error::Result;
@@ -73,12 +74,16 @@ impl Table {
         }
         spec.validate()?;
         let resolved = ResolvedColumns::new(spec, &columns).map_err(at)?;
-        let categorical = resolve("categorical", &spec.categorical, &columns, &[]).map_err(at)?;
+        let mut categorical = resolve("categorical", &spec.categorical, &columns, &[]).map_err(at)?;
+        let of_kind = |kind: TreatmentKind| resolved.treatments_of_kind(&spec.t_kind, kind).map_err(at);
+        categorical.extend(of_kind(TreatmentKind::Category)?);
+        let numeric = of_kind(TreatmentKind::Number)?;
         let reading = Reading::new(&spec.missing, Decimal::new(spec.decimal));
         let TableScan { columns: scans, mut problems, decimal } =
             scan_columns(path, &options, &resolved.with_roles(), &reading, spec.date_format)?;
         for scan in &scans {
             scan.check(categorical.contains(&scan.name), spec.date_format, &mut problems);
+            scan.check_treatment(&categorical, &numeric, &mut problems);
         }
         problems.check(path)?;
         let spec = &TableSpec { decimal: decimal.mark(), ..spec.clone() };

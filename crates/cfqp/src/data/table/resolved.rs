@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::blocks::{array_block, scalar_features};
+use super::blocks::{array_block, scalar_features, treatment_columns};
 use super::cells::Reading;
 use super::dates::{DateEncoding, DateText, parse_date, read_date};
 use super::file_options::FileOptions;
@@ -12,10 +12,12 @@ use super::numbers::Decimal;
 use super::problem::Problem;
 use super::read_summary::ReadSummary;
 use super::role::ColumnRole;
+use super::rules::UnitRules;
 use super::samples::{SampleColumns, Samples};
 use super::scan::{ColumnContent, ColumnScan};
 use super::source::Source;
 use super::spec::{TableSpec, TreatedAt};
+use super::treatment::TreatmentKind;
 use super::unit_batch::UnitBatch;
 use crate::error::Result;
 
@@ -74,6 +76,21 @@ impl ResolvedColumns {
         Ok(Self { id, group, x, t, y, series, time, treated_at })
     }
 
+    /// The treatments that are declared to be of a kind, by `kinds` of all or each.
+    pub(super) fn treatments_of_kind(
+        &self,
+        kinds: &[TreatmentKind],
+        wanted: TreatmentKind,
+    ) -> Result<Vec<String>, Problem> {
+        if kinds.len() > 1 && kinds.len() != self.t.len() {
+            let problem = format!("t_kind: {} kinds for {} treatments", kinds.len(), self.t.len());
+            return Err(Problem::new(problem, "give one kind for all treatments, or one for each"));
+        }
+        let kind = |j: usize| kinds.get(if kinds.len() == 1 { 0 } else { j });
+        let is_wanted = |j: &usize| kind(*j) == Some(&wanted);
+        Ok((0..self.t.len()).filter(is_wanted).map(|j| self.t[j].clone()).collect())
+    }
+
     /// All columns with values, that is all except the ids and the subjects.
     pub(super) fn with_roles(&self) -> Vec<(String, ColumnRole)> {
         let all = |names: &[String], role: ColumnRole| {
@@ -101,14 +118,20 @@ impl ResolvedColumns {
     ) -> Result<Layout, Problem> {
         let x = array_block("x", &self.x, scans, categorical, spec)?;
         let y = array_block("y", &self.y, scans, categorical, spec)?;
-        Ok(self.layout(spec, TableForm::Wide { x, y }))
+        Ok(self.layout(spec, scans, categorical, TableForm::Wide { x, y }))
     }
 
-    fn layout(&self, spec: &TableSpec, form: TableForm) -> Layout {
+    fn layout(
+        &self,
+        spec: &TableSpec,
+        scans: &[ColumnScan],
+        categorical: &[String],
+        form: TableForm,
+    ) -> Layout {
         Layout {
             id: self.id.clone(),
             group: self.group.clone(),
-            t: self.t.clone(),
+            t: treatment_columns(&self.t, scans, categorical),
             form,
             missing: spec.missing.clone(),
             delimiter: spec.delimiter,
@@ -129,7 +152,7 @@ impl ResolvedColumns {
         let at = |problem: Problem| problem.at(path);
         // the layout without its grid is enough to collect the samples
         let mut samples = self.sample_layout(spec, scans, categorical).map_err(at)?;
-        let mut layout = self.layout(spec, TableForm::Long(samples.clone()));
+        let mut layout = self.layout(spec, scans, categorical, TableForm::Long(samples.clone()));
         let source = Source::open(path, &FileOptions::from(&layout), Some(&layout.columns()))?;
         let reading = Reading::new(&layout.missing, Decimal::new(layout.decimal));
         let columns = SampleColumns::new(&layout, &samples);
@@ -137,7 +160,7 @@ impl ResolvedColumns {
         let step = spec.step.map_or_else(|| collected.median_step(), Ok).map_err(at)?;
         samples.grid = collected.grid(step, spec.before, spec.after).map_err(at)?;
         layout.form = TableForm::Long(samples.clone());
-        let batch = collected.to_batch(&layout, &samples, true, summary)?;
+        let batch = collected.to_batch(&layout, &samples, UnitRules::observed(true), summary)?;
         Ok((layout, batch))
     }
 

@@ -18,6 +18,7 @@ use super::problems::{CellFault, Problems};
 use super::read_summary::{DropReason, ReadSummary};
 use super::source::{Chunk, Source};
 use super::spec::TreatedAt;
+use super::treatment::{TreatmentColumn, TreatmentValue};
 use crate::error::Result;
 
 /// Rows that are read at a time.
@@ -31,7 +32,7 @@ pub(crate) struct Samples {
     pub integers: Vec<Option<i64>>,
     index: HashMap<String, u32>,
     /// Per unit: treatments, time of treatment, fixed covariates.
-    pub t: Vec<Vec<Recorded<f32>>>,
+    pub t: Vec<Vec<Recorded<TreatmentValue>>>,
     pub treated_at: Vec<Recorded<f64>>,
     pub fixed: Vec<Vec<Recorded<String>>>,
     /// Per unit: the subject, in a table with subjects.
@@ -52,7 +53,7 @@ pub(crate) type Recorded<T> = Option<(T, Place)>;
 pub(crate) struct SampleColumns<'a> {
     id: &'a str,
     group: Option<&'a str>,
-    t: &'a [String],
+    t: &'a [TreatmentColumn],
     time: &'a str,
     series: &'a [String],
     fixed: &'a [Feature],
@@ -86,7 +87,7 @@ struct SampleCells<'a> {
     subjects: Option<(&'a str, Labels<'a>)>,
     time: ScalarColumn<'a>,
     series: Vec<ScalarColumn<'a>>,
-    t: Vec<ScalarColumn<'a>>,
+    t: Vec<(&'a TreatmentColumn, ScalarColumn<'a>)>,
     fixed: Vec<ScalarColumn<'a>>,
     treated_at: Option<ScalarColumn<'a>>,
     dates: Option<&'a DateEncoding>,
@@ -97,12 +98,13 @@ impl<'a> SampleCells<'a> {
         let named = |name: &'a str| Ok(ScalarColumn { cells: scalar_cells(chunk, name)?, name, reading });
         let all = |names: &'a [String]| names.iter().map(|name| named(name)).collect::<Result<Vec<_>, _>>();
         let fixed = columns.fixed.iter().map(|feature| named(&feature.name));
+        let t = columns.t.iter().map(|treatment| Ok((treatment, named(&treatment.name)?)));
         Ok(Self {
             ids: Labels::new(chunk, columns.id)?,
             subjects: columns.group.map(|name| Ok((name, Labels::new(chunk, name)?))).transpose()?,
             time: named(columns.time)?,
             series: all(columns.series)?,
-            t: all(columns.t)?,
+            t: t.collect::<Result<Vec<_>, _>>()?,
             fixed: fixed.collect::<Result<Vec<_>, _>>()?,
             treated_at: match columns.treated_at {
                 TreatedAt::Number(_) => None,
@@ -184,10 +186,16 @@ impl Samples {
         problems: &mut Problems,
     ) {
         let id = &self.ids[unit];
-        for (column, recorded) in cells.t.iter().zip(&mut self.t[unit]) {
-            let value = column.number(i, || place, problems);
+        for ((treatment, column), recorded) in cells.t.iter().zip(&mut self.t[unit]) {
+            let value = match treatment.levels {
+                None => {
+                    let value = column.number(i, || place, problems);
+                    (!value.is_nan()).then_some(TreatmentValue::Number(value))
+                }
+                Some(_) => column.cells.label(i, column.reading).map(TreatmentValue::Level),
+            };
             let source = Recording { place, column: column.name, id, hint: ONE_TREATMENT };
-            source.record(recorded, (!value.is_nan()).then_some(value), problems);
+            source.record(recorded, value, problems);
         }
         if let Some(column) = &cells.treated_at {
             let value = read_time(column, i, cells.dates, place, problems);

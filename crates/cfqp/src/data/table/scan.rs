@@ -44,7 +44,7 @@ pub(crate) struct ColumnScan {
     dates: DateScan,
     /// Whether every cell is true or false, in any spelling.
     is_boolean: bool,
-    /// The distinct texts of a covariate with their counts, as long as they are few.
+    /// The distinct texts of a covariate or treatment with their counts, as long as they are few.
     levels: BTreeMap<String, usize>,
     pub extremes: Extremes,
     sum: f64,
@@ -106,10 +106,13 @@ impl ColumnScan {
             matches!(self.role, ColumnRole::Covariate | ColumnRole::Time | ColumnRole::TreatedAt);
         let number_like = self.numbers + self.commas.count + self.points.count + self.ambiguous.count;
         let rest = number_like + self.texts.count;
-        if self.role == ColumnRole::Covariate && declared {
+        if self.takes_levels() && declared {
             ColumnContent::Categories
         } else if takes_dates && self.dates.count() > 0 && self.dates.count() >= rest {
             ColumnContent::Dates
+        } else if self.role == ColumnRole::Treatment {
+            let are_names = number_like + self.dates.count() < self.texts.count;
+            if are_names { ColumnContent::Categories } else { ColumnContent::Numbers }
         } else if self.role != ColumnRole::Covariate || self.texts.count + self.dates.count() == 0 {
             ColumnContent::Numbers
         } else if self.is_boolean || number_like < self.texts.count + self.dates.count() {
@@ -118,6 +121,11 @@ impl ColumnScan {
             // texts are mistakes in a column of numbers
             ColumnContent::Numbers
         }
+    }
+
+    /// Whether a column of this role may hold categories.
+    fn takes_levels(&self) -> bool {
+        matches!(self.role, ColumnRole::Covariate | ColumnRole::Treatment)
     }
 
     /// Whether every cell is true or false, in any spelling.
@@ -188,7 +196,10 @@ impl ColumnScan {
                 self.add_level(|| cells.label(i, reading));
             }
             cell @ Cell::Text(text) => match cell.value() {
-                Some(value) if self.role != ColumnRole::Covariate => self.add_number(value),
+                Some(value) if self.role != ColumnRole::Covariate => {
+                    self.add_number(value);
+                    self.add_level(|| Some(text.to_owned()));
+                }
                 _ => self.add_text(text, reading.decimal, order, place),
             },
         }
@@ -220,9 +231,9 @@ impl ColumnScan {
         self.extremes.add(value);
     }
 
-    /// Adds a level of a covariate, unless there are too many already.
+    /// Adds a level of a covariate or treatment, unless there are too many already.
     fn add_level(&mut self, label: impl FnOnce() -> Option<String>) {
-        if self.role != ColumnRole::Covariate || !self.is_boolean && self.levels.len() > MAX_CATEGORIES {
+        if !self.takes_levels() || !self.is_boolean && self.levels.len() > MAX_CATEGORIES {
             return;
         }
         let Some(label) = label() else { return };
@@ -274,6 +285,27 @@ impl ColumnScan {
             ColumnContent::Categories => {}
             ColumnContent::Dates => self.check_dates(given, problems),
             ColumnContent::Numbers => self.check_numbers(problems),
+        }
+    }
+
+    /// Adds what speaks against a treatment with levels: it needs two, and must not be declared to be a number.
+    pub(crate) fn check_treatment(
+        &self,
+        categorical: &[String],
+        numeric: &[String],
+        problems: &mut Problems,
+    ) {
+        let content = self.content(categorical.contains(&self.name));
+        if self.role != ColumnRole::Treatment || content != ColumnContent::Categories {
+            return;
+        }
+        if numeric.contains(&self.name) {
+            let problem = format!("the treatment `{}` should be a number, but holds texts", self.name);
+            problems.add(Problem::new(problem, "fix the cells, or set `t_kind` to category"));
+        }
+        if let [level] = &self.levels().into_keys().collect::<Vec<_>>()[..] {
+            let problem = format!("the treatment `{}` is `{level}` in every row", self.name);
+            problems.add(Problem::new(problem, "give rows with another level: its effect cannot be learned"));
         }
     }
 
@@ -350,7 +382,10 @@ fn number_hint(column: &str, text: &str, role: ColumnRole) -> String {
             let column = quote_in_hint(column);
             format!("{missing}, or add {column} to `categorical` if all cells are categories")
         }
-        ColumnRole::Treatment | ColumnRole::Outcome => format!("{missing}, or encode categories as numbers"),
+        ColumnRole::Treatment => {
+            format!("{missing}, or set `t_kind` to category if the cells are names of treatments")
+        }
+        ColumnRole::Outcome => format!("{missing}, or encode categories as numbers"),
         _ => missing,
     }
 }

@@ -36,6 +36,8 @@ const CHUNK_ROWS: usize = 4096;
 pub(crate) struct Source {
     path: PathBuf,
     columns: Arc<Vec<String>>,
+    /// Columns that are read as if all their cells were empty.
+    absent: Arc<Vec<String>>,
     reader: Reader,
     /// The number of rows returned so far.
     rows: usize,
@@ -56,6 +58,7 @@ enum Reader {
 /// Some rows of a table.
 pub(crate) struct Chunk {
     columns: Arc<Vec<String>>,
+    absent: Arc<Vec<String>>,
     /// The number of rows before these.
     pub first: usize,
     content: Content,
@@ -88,11 +91,17 @@ impl Source {
         Ok(Self {
             path: path.to_owned(),
             columns: Arc::new(columns),
+            absent: Arc::default(),
             reader,
             rows: 0,
             rest: None,
             problems: Problems::default(),
         })
+    }
+
+    /// The same table; the columns `absent`, which it has not, are read as if all their cells were empty.
+    pub(super) fn with_absent(self, absent: Vec<String>) -> Self {
+        Self { absent: Arc::new(absent), ..self }
     }
 
     /// The names of the columns.
@@ -108,7 +117,8 @@ impl Source {
             _ => self.next_batch(limit)?.map(Content::Arrow),
         };
         let Some(content) = content else { return Ok(None) };
-        let chunk = Chunk { columns: self.columns.clone(), first: self.rows, content };
+        let (columns, absent) = (self.columns.clone(), self.absent.clone());
+        let chunk = Chunk { columns, absent, first: self.rows, content };
         self.rows += chunk.rows();
         Ok(Some(chunk))
     }
@@ -152,8 +162,16 @@ impl Chunk {
         }
     }
 
+    /// Whether the table has no column `name`, which is read as if all its cells were empty.
+    pub(super) fn is_absent(&self, name: &str) -> bool {
+        self.absent.iter().any(|absent| absent == name)
+    }
+
     /// The cells of the column `name`.
     pub(super) fn cells(&self, name: &str) -> Cells<'_> {
+        if self.is_absent(name) {
+            return Cells::Numbers(vec![f64::NAN; self.rows()]);
+        }
         match &self.content {
             Content::Text(rows) => match self.columns.iter().position(|column| column == name) {
                 Some(j) => Cells::Text(rows.iter().map(|row| row.cells.get(j)).collect()),

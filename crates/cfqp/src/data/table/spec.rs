@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::dates::DateOrder;
+use super::treatment::TreatmentKind;
 use crate::error::{Error, Result};
 
 /// Describes the columns of a table. Columns are given by name, as ranges `x0..x19` or with wildcards `bp_*`.
@@ -42,6 +43,8 @@ pub struct TableSpec {
     pub except: Vec<String>,
     /// The treatments.
     pub t: Vec<String>,
+    /// What the values of the treatments are: one for all, or one for each. By default, texts are levels.
+    pub t_kind: Vec<TreatmentKind>,
     /// The outcomes; in a long table, the series that are outcomes (all by default).
     pub y: Vec<String>,
     /// The column that identifies a unit.

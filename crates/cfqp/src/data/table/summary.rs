@@ -7,11 +7,15 @@ use super::layout::{Block, Layout, TableForm, TimeGrid};
 use super::read_summary::{DroppedUnits, ReadSummary};
 use super::role::ColumnRole;
 use super::scan::{ColumnContent, ColumnScan};
+use super::treatment::TreatmentColumn;
 use super::warning::Warning;
 use crate::data::{Dataset, MIN_SUBJECTS, MIN_UNITS, Units};
 
 /// The share of missing cells above which a column has many.
 const MAX_MISSING_SHARE: f64 = 0.3;
+
+/// The largest number of distinct values of a treatment that may be names of levels.
+const MAX_POSSIBLE_LEVELS: usize = 4;
 
 /// What was read from a table or an array file, and whether a model can be fitted to it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -35,8 +39,11 @@ pub struct TableSummary {
     pub y_missing: f64,
     /// All columns that are used.
     pub columns: Vec<ColumnSummary>,
-    /// The treatments of the units kept.
+    /// The treatments of the units kept that are numbers.
     pub treatments: Vec<TreatmentSummary>,
+    /// The treatments of the units kept that have levels.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub treatment_levels: Vec<LevelSummary>,
     /// The grid that samples were placed on, for a table with one row per sample.
     pub grid: Option<TimeGrid>,
     /// The number of samples averaged with another at the same point of the grid.
@@ -95,6 +102,27 @@ pub struct TreatmentSummary {
     pub max: f32,
     /// The number of distinct values.
     pub distinct: usize,
+    /// The distinct values, if there are at most four: they may be names of levels.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<f32>,
+}
+
+/// The levels of one treatment.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LevelSummary {
+    /// The column.
+    pub name: String,
+    /// The levels, the reference first.
+    pub levels: Vec<LevelCount>,
+}
+
+/// The number of units with one level of a treatment.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LevelCount {
+    /// The level.
+    pub level: String,
+    /// The number of units kept.
+    pub units: usize,
 }
 
 impl TableSummary {
@@ -114,7 +142,7 @@ impl TableSummary {
             outside: read.outside,
             ..Self::from_arrays(data)
         };
-        summary.treatments.iter_mut().zip(&layout.t).for_each(|(t, name)| t.name.clone_from(name));
+        (summary.treatments, summary.treatment_levels) = summarise_treatments(layout, data);
         summary.problems = summary.find_problems();
         summary.warnings = summary.find_warnings(scans, Warning::find(data, Some(layout)));
         summary.warnings.extend(suspicious_columns(scans, categorical));
@@ -135,6 +163,7 @@ impl TableSummary {
             y_missing: missing_share(data.y()),
             columns: Vec::new(),
             treatments: (0..data.t().elements()).map(|j| TreatmentSummary::new(name(j), j, data)).collect(),
+            treatment_levels: Vec::new(),
             grid: None,
             averaged: 0,
             outside: 0,
@@ -167,6 +196,14 @@ impl TableSummary {
                 "the treatment `{}` is {} for every unit: its effect cannot be learned",
                 t.name, t.min
             ));
+        }
+        for treatment in &self.treatment_levels {
+            for LevelCount { level, .. } in treatment.levels.iter().filter(|level| level.units == 0) {
+                problems.push(format!(
+                    "no unit kept received the level `{level}` of the treatment `{}`: its effect cannot be learned",
+                    treatment.name
+                ));
+            }
         }
         let is_outcome =
             |column: &&ColumnSummary| matches!(column.role, ColumnRole::Outcome | ColumnRole::Series);
@@ -212,7 +249,9 @@ impl ColumnSummary {
         };
         let is_covariate = scan.role == ColumnRole::Covariate;
         let feature = features.iter().find(|feature| is_covariate && feature.name == scan.name);
-        let categories = feature.and_then(|feature| feature.categories.clone());
+        let categories = feature
+            .and_then(|feature| feature.categories.clone())
+            .or_else(|| levels_of_treatment(scan, layout));
         let is_time = matches!(scan.role, ColumnRole::Time | ColumnRole::TreatedAt);
         let of_times = layout.samples().filter(|_| is_time).and_then(|samples| samples.dates);
         let date = feature.and_then(|feature| feature.date).or(of_times);
@@ -228,7 +267,7 @@ impl ColumnSummary {
             None => (has_numbers && scan.formatted > 0)
                 .then(|| format!("{} in {} of {} cells", scan.removed, scan.formatted, scan.numbers)),
         };
-        let counts = categories.as_ref().map(|_| scan.levels().into_values().collect());
+        let counts = categories.as_ref().map(|categories| count_cells(scan, categories));
         Self {
             name: scan.name.clone(),
             role: scan.role,
@@ -245,10 +284,46 @@ impl ColumnSummary {
     }
 }
 
+/// The levels of a treatment; none for other columns and numbers.
+fn levels_of_treatment(scan: &ColumnScan, layout: &Layout) -> Option<Vec<String>> {
+    let is_own = |column: &&TreatmentColumn| scan.role == ColumnRole::Treatment && column.name == scan.name;
+    layout.t.iter().find(is_own)?.levels.clone()
+}
+
+/// The number of cells of each category.
+fn count_cells(scan: &ColumnScan, categories: &[String]) -> Vec<usize> {
+    let counts = scan.levels();
+    categories.iter().map(|category| counts.get(category).copied().unwrap_or(0)).collect()
+}
+
+/// The treatments that are numbers, and those that have levels.
+fn summarise_treatments(layout: &Layout, data: &Dataset) -> (Vec<TreatmentSummary>, Vec<LevelSummary>) {
+    let (mut numbers, mut levels, mut start) = (Vec::new(), Vec::new(), 0);
+    for column in &layout.t {
+        let range = start..start + column.elements();
+        match &column.levels {
+            None => numbers.push(TreatmentSummary::new(column.name.clone(), start, data)),
+            Some(names) => {
+                let units = |elements: &[f32]| {
+                    (0..data.len()).filter(|&i| data.t().row(i)[range.clone()] == *elements).count()
+                };
+                let counts = column.level_elements().into_iter().map(|elements| units(&elements));
+                let count = |(level, units): (&String, usize)| LevelCount { level: level.clone(), units };
+                let counts = names.iter().zip(counts).map(count).collect();
+                levels.push(LevelSummary { name: column.name.clone(), levels: counts });
+            }
+        }
+        start = range.end;
+    }
+    (numbers, levels)
+}
+
 impl TreatmentSummary {
     fn new(name: String, j: usize, data: &Dataset) -> Self {
         let mut values: Vec<f32> = (0..data.len()).map(|i| data.t().row(i)[j]).collect();
         values.sort_by(f32::total_cmp);
+        let mut distinct = values.clone();
+        distinct.dedup();
         let quantile = |share: f64| values[((values.len() - 1) as f64 * share).round() as usize];
         Self {
             name,
@@ -257,7 +332,8 @@ impl TreatmentSummary {
             median: quantile(0.5),
             p90: quantile(0.9),
             max: quantile(1.0),
-            distinct: 1 + values.windows(2).filter(|pair| pair[0] != pair[1]).count(),
+            distinct: distinct.len(),
+            values: if distinct.len() <= MAX_POSSIBLE_LEVELS { distinct } else { Vec::new() },
         }
     }
 }

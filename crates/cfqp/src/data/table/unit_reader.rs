@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use super::cells::Reading;
 use super::contiguous::{ContiguousReader, ContiguousSettings, is_contiguous};
 use super::file_options::FileOptions;
-use super::layout::Layout;
+use super::layout::{Layout, TableForm};
 use super::numbers::Decimal;
 use super::read_summary::ReadSummary;
+use super::rules::UnitRules;
 use super::samples::{SampleColumns, Samples};
 use super::source::{Source, check_present};
 use super::unit_batch::UnitBatch;
@@ -21,7 +22,7 @@ pub struct UnitReader {
     path: PathBuf,
     layout: Layout,
     reading: Reading,
-    allow_missing_x: bool,
+    rules: UnitRules,
     batch_size: usize,
     state: State,
     /// Whether the error of a table without usable units was returned.
@@ -57,21 +58,34 @@ impl UnitReader {
     /// # Errors
     /// If the file cannot be read or a column is missing; for a long table, if its content is invalid.
     pub fn open(layout: &Layout, path: &Path, allow_missing_x: bool, batch_size: usize) -> Result<Self> {
-        Self::open_with_limit(layout, path, allow_missing_x, batch_size, MAX_IN_MEMORY_BYTES)
+        Self::open_by_rules(layout, path, UnitRules::observed(allow_missing_x), batch_size)
     }
 
-    /// As [`open`](Self::open), with another limit on the size of long tables that are read into memory.
+    /// As [`open`](Self::open), with other rules for the units that are used.
+    pub(crate) fn open_by_rules(
+        layout: &Layout,
+        path: &Path,
+        rules: UnitRules,
+        batch_size: usize,
+    ) -> Result<Self> {
+        Self::open_with_limit(layout, path, rules, batch_size, MAX_IN_MEMORY_BYTES)
+    }
+
+    /// As [`open_by_rules`](Self::open_by_rules), with another limit on the size of long tables that are read into memory.
     pub(crate) fn open_with_limit(
         layout: &Layout,
         path: &Path,
-        allow_missing_x: bool,
+        rules: UnitRules,
         batch_size: usize,
         max_in_memory: u64,
     ) -> Result<Self> {
         let options = layout.file_options(path);
         let columns = read_column_names(path, &options)?;
-        check_present(&layout.columns(), &columns).map_err(|problem| problem.at(path))?;
-        let source = Source::open(path, &options, Some(&layout.columns()))?;
+        let absent = rules.absent_columns(layout, &columns);
+        let needed: Vec<String> =
+            layout.columns().into_iter().filter(|name| !absent.contains(name)).collect();
+        check_present(&needed, &columns).map_err(|problem| problem.at(path))?;
+        let source = Source::open(path, &options, Some(&needed))?.with_absent(absent);
         let reading = Reading::new(&layout.missing, Decimal::new(layout.decimal));
         let mut summary = ReadSummary::default();
         let is_large = std::fs::metadata(path).is_ok_and(|file| file.len() > max_in_memory);
@@ -83,7 +97,7 @@ impl UnitReader {
             (Some(samples), _) => {
                 let columns = SampleColumns::new(layout, samples);
                 let all = Samples::collect(&columns, path, source, &reading, &mut summary)?;
-                let batch = all.to_batch(layout, samples, allow_missing_x, &mut summary)?;
+                let batch = all.to_batch(layout, samples, rules, &mut summary)?;
                 State::InMemory(batch.map(Box::new), 0)
             }
         };
@@ -91,7 +105,7 @@ impl UnitReader {
             path: path.to_owned(),
             layout: layout.clone(),
             reading,
-            allow_missing_x,
+            rules,
             batch_size: batch_size.max(1),
             state,
             is_reported: false,
@@ -133,16 +147,15 @@ impl UnitReader {
     }
 
     fn advance(&mut self) -> Result<Option<UnitBatch>> {
-        let (path, layout, reading, allow_missing_x) =
-            (&*self.path, &self.layout, &self.reading, self.allow_missing_x);
+        let (path, layout, reading, rules) = (&*self.path, &self.layout, &self.reading, self.rules);
         match &mut self.state {
             State::Wide(source) => {
-                let converter = WideConverter { path, layout, reading, allow_missing_x };
+                let converter = WideConverter { path, layout, reading, rules };
                 converter.next(source, self.batch_size, &mut self.summary)
             }
             State::Contiguous(reader) => {
                 let Some(samples) = layout.samples() else { return Ok(None) };
-                let settings = ContiguousSettings { path, layout, samples, reading, allow_missing_x };
+                let settings = ContiguousSettings { path, layout, samples, reading, rules };
                 reader.next(&settings, self.batch_size, &mut self.summary)
             }
             State::InMemory(None, _) => Ok(None),
@@ -168,18 +181,29 @@ impl Iterator for UnitReader {
 }
 
 impl Layout {
-    /// How the cells of `path` are found: as in the training data, or by another delimiter if only that gives the columns.
+    /// How the cells of `path` are found: as in the training data, or by another delimiter if only that gives the columns,
+    /// or those that are left if the table has no outcomes and treatments.
     pub(crate) fn file_options(&self, path: &Path) -> FileOptions {
-        let (usual, wanted) = (FileOptions::from(self), self.columns());
-        let has_columns = |options: &FileOptions| {
-            read_column_names(path, options)
-                .is_ok_and(|columns| wanted.iter().all(|name| columns.contains(name)))
+        let usual = FileOptions::from(self);
+        let other = |mark: char| FileOptions { delimiter: Some(mark), ..usual.clone() };
+        let all: Vec<FileOptions> =
+            std::iter::once(usual.clone()).chain([',', ';', '\t', '|'].map(other)).collect();
+        let optional = match &self.form {
+            TableForm::Wide { y, .. } => [self.treatment_names(), y.columns()].concat(),
+            TableForm::Long(_) => Vec::new(),
         };
-        if has_columns(&usual) {
-            return usual;
+        let all_columns = self.columns();
+        let rest = all_columns.iter().filter(|name| !optional.contains(name)).cloned().collect();
+        for wanted in [all_columns, rest] {
+            let has_columns = |options: &&FileOptions| {
+                read_column_names(path, options)
+                    .is_ok_and(|columns| wanted.iter().all(|name| columns.contains(name)))
+            };
+            if let Some(options) = all.iter().find(has_columns) {
+                return options.clone();
+            }
         }
-        let others = [',', ';', '\t', '|'].map(|mark| FileOptions { delimiter: Some(mark), ..usual.clone() });
-        others.into_iter().find(has_columns).unwrap_or(usual)
+        usual
     }
 }
 

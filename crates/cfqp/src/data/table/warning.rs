@@ -446,13 +446,17 @@ fn outcome_warning(y: &Units, column: &Column) -> Option<Warning> {
 }
 
 fn treatment_warnings(data: &Dataset, layout: Option<&Layout>) -> Vec<Warning> {
-    let names = layout.map_or_else(|| array_names("t", data.t().shape()), |layout| layout.t.clone());
-    let warning = |(j, treatment): (usize, String)| {
-        let values = Values::new(data.t(), &(j..j + 1));
-        let few = Warning::FewTreatmentValues { treatment, values: values.distinct.len() };
-        values.are_few().then_some(few)
+    let columns = match layout {
+        Some(layout) => cut(layout.t.iter().map(|column| (column.name.clone(), column.elements(), None))),
+        None => equal(&array_names("t", data.t().shape()), data.t().elements()),
     };
-    names.into_iter().enumerate().filter_map(warning).collect()
+    let has_levels = |j: usize| layout.is_some_and(|layout| layout.t[j].levels.is_some());
+    let warning = |(j, column): (usize, Column)| {
+        let values = Values::new(data.t(), &column.elements);
+        let few = Warning::FewTreatmentValues { treatment: column.name, values: values.distinct.len() };
+        (values.are_few() && !has_levels(j)).then_some(few)
+    };
+    columns.into_iter().enumerate().filter_map(warning).collect()
 }
 
 fn size_warning(data: &Dataset) -> Option<Warning> {

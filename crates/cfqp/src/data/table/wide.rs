@@ -11,7 +11,9 @@ use super::levels::LevelIndex;
 use super::problem::Problem;
 use super::problems::Problems;
 use super::read_summary::{DropReason, ReadSummary};
+use super::rules::UnitRules;
 use super::source::{Chunk, Source};
+use super::treatment::TreatmentColumn;
 use super::unit_batch::{UnitBatch, units_with_gaps};
 use crate::data::Dataset;
 use crate::error::Result;
@@ -21,8 +23,7 @@ pub(crate) struct WideConverter<'a> {
     pub path: &'a Path,
     pub layout: &'a Layout,
     pub reading: &'a Reading,
-    /// Whether units may have missing covariates.
-    pub allow_missing_x: bool,
+    pub rules: UnitRules,
 }
 
 /// One array per row, NaN where missing.
@@ -76,9 +77,8 @@ impl WideConverter<'_> {
         let in_file = |problem: Problem| problem.at(self.path);
         let ids = self.ids(chunk, &mut reasons).map_err(in_file)?;
         let subjects = self.subjects(chunk, &mut reasons).map_err(in_file)?;
-        let t: Vec<Feature> = self.layout.t.iter().map(Feature::number).collect();
         let mut columns = ChunkColumns { chunk, reading: self.reading, reasons, problems };
-        let t = columns.features(&t);
+        let t = columns.treatments(&self.layout.t);
         let x = columns.block(x);
         let y = columns.block(y);
         let mut reasons = columns.reasons;
@@ -108,11 +108,14 @@ impl WideConverter<'_> {
     /// Why a unit with these values has to be dropped; NaN stands for a missing value.
     fn find_missing(&self, t: &[f32], x: &[f32], y: &[f32]) -> Option<DropReason> {
         let is_missing = |value: &f32| value.is_nan();
-        if t.iter().any(is_missing) {
+        let of_column = |(_, elements): (&TreatmentColumn, &[f32])| elements.iter().any(is_missing);
+        let missing_t: Vec<bool> = self.layout.split_treatment(t).map(of_column).collect();
+        let has_outcome = !y.iter().all(is_missing);
+        if !self.rules.accept_treatment(&missing_t, has_outcome) {
             Some(DropReason::MissingTreatment)
-        } else if y.iter().all(is_missing) {
+        } else if !has_outcome && !self.rules.missing_outcome {
             Some(DropReason::MissingOutcome)
-        } else if !self.allow_missing_x && x.iter().any(is_missing) {
+        } else if !self.rules.missing_x && x.iter().any(is_missing) {
             Some(DropReason::MissingCovariate)
         } else {
             None
@@ -147,6 +150,44 @@ impl ChunkColumns<'_> {
         match block {
             Block::Features(features) => self.features(features),
             Block::Lists { columns, column_shape, .. } => self.lists(columns, column_shape),
+        }
+    }
+
+    fn treatments(&mut self, treatments: &[TreatmentColumn]) -> RowValues {
+        let width = treatments.iter().map(TreatmentColumn::elements).sum();
+        let mut out = RowValues::new(width, self.chunk.rows());
+        let mut start = 0;
+        for treatment in treatments {
+            match scalar_cells(self.chunk, &treatment.name) {
+                Ok(cells) => self.treatment(treatment, cells, start, &mut out),
+                Err(problem) => self.problems.add(problem),
+            }
+            start += treatment.elements();
+        }
+        out
+    }
+
+    /// Writes the elements of a treatment, from element `start` on.
+    fn treatment(
+        &mut self,
+        treatment: &TreatmentColumn,
+        cells: Cells<'_>,
+        start: usize,
+        out: &mut RowValues,
+    ) {
+        let Some(levels) = &treatment.levels else {
+            return self.feature(&Feature::number(&treatment.name), cells, start, out);
+        };
+        let index = LevelIndex::new(levels);
+        for (i, reason) in self.reasons.iter_mut().enumerate() {
+            let Some(level) = cells.label(i, self.reading) else { continue };
+            match index.find(&level) {
+                Some(k) => treatment.write_level(k, &mut out.row_mut(i)[start..start + treatment.elements()]),
+                None => {
+                    let column = treatment.name.clone();
+                    *reason = Some(DropReason::UnknownCategory { column, category: level });
+                }
+            }
         }
     }
 
@@ -216,7 +257,7 @@ impl ChunkColumns<'_> {
     fn lists(&mut self, columns: &[String], shape: &[usize]) -> RowValues {
         let size: usize = shape.iter().product();
         let mut out = RowValues::new(size * columns.len(), self.chunk.rows());
-        for (c, name) in columns.iter().enumerate() {
+        for (c, name) in columns.iter().enumerate().filter(|(_, name)| !self.chunk.is_absent(name)) {
             let Cells::Lists(lists) = self.chunk.cells(name) else {
                 let hint = "give lists of numbers, as in the training data, in a Parquet or Arrow file";
                 self.problems.add(Problem::new(format!("column `{name}` does not hold lists"), hint));

@@ -5,6 +5,8 @@ mod groups;
 mod long;
 mod practice;
 mod spreadsheets;
+mod treatments;
+mod unobserved;
 mod wide;
 
 use std::path::PathBuf;
