@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::Args;
 
 use cfqp::TableSpec;
-use cfqp::data::table::{DateOrder, TreatedAt, TreatmentKind};
+use cfqp::data::table::{DateOrder, TreatedAt, TreatmentKind, YKind};
 
 use crate::args::{parse_choice, parse_count};
 use crate::format::shell_quote;
@@ -36,6 +36,10 @@ pub(crate) struct TableArgs {
     /// Outcomes. Long table: the series that are outcomes [default: all]
     #[arg(long, value_name = "COLS", value_delimiter = ',')]
     y: Vec<String>,
+    /// What outcomes are, one for all or one for each; a category has names of levels without an order [default: auto, as
+    /// they look like]
+    #[arg(long, value_name = "KINDS", value_delimiter = ',', value_parser = parse_choice::<YKind>(&["auto", "number", "yes-no", "count", "ordered", "amount", "category"]))]
+    y_kind: Vec<YKind>,
     /// The id of the unit
     #[arg(long, value_name = "COL")]
     id: Option<String>,
@@ -112,6 +116,9 @@ impl TableArgs {
         if !self.t_kind.is_empty() {
             spec.t_kind.clone_from(&self.t_kind);
         }
+        if !self.y_kind.is_empty() {
+            spec.y_kind.clone_from(&self.y_kind);
+        }
         let parse_time = |text: &String| match text.trim().parse() {
             Ok(number) => TreatedAt::Number(number),
             Err(_) => TreatedAt::Column(text.clone()),
@@ -147,6 +154,7 @@ pub(crate) fn table_flags(spec: &TableSpec) -> Vec<String> {
         Some(DateOrder::MonthFirst) => "mdy",
     };
     let kinds: Vec<&str> = spec.t_kind.iter().map(|kind| kind.name()).collect();
+    let y_kinds: Vec<&str> = spec.y_kind.iter().map(|kind| kind.name()).collect();
     let flags = [
         ("id", spec.id.clone().unwrap_or_default()),
         ("group", spec.group.clone().unwrap_or_default()),
@@ -157,6 +165,7 @@ pub(crate) fn table_flags(spec: &TableSpec) -> Vec<String> {
         ("t", spec.t.join(",")),
         ("t-kind", kinds.join(",")),
         ("y", spec.y.join(",")),
+        ("y-kind", y_kinds.join(",")),
         ("treated-at", treated_at),
         ("step", number(spec.step)),
         ("before", number(spec.before)),

@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use cfqp::data::table::{Block, Feature, SampleLayout, TableForm, TreatedAt, TreatmentColumn, TreatmentKind};
+use cfqp::data::OutcomeKind;
+use cfqp::data::table::{
+    Block, Feature, SampleLayout, TableForm, TreatedAt, TreatmentColumn, TreatmentKind, YKind,
+};
 use cfqp::{Classes, FitConfig, Layout, TableSpec};
 
 use crate::columns::{flag, table_flags};
@@ -91,8 +94,9 @@ pub(crate) fn table_spec(layout: &Layout) -> TableSpec {
                 Block::Features(features) => describe_features(features, &mut spec),
                 Block::Lists { shape, .. } => spec.x_shape.clone_from(shape),
             }
-            if let Block::Lists { shape, .. } = y {
-                spec.y_shape.clone_from(shape);
+            match y {
+                Block::Features(features) => spec.y_kind = outcome_kinds(features),
+                Block::Lists { shape, .. } => spec.y_shape.clone_from(shape),
             }
         }
         TableForm::Long(samples) => {
@@ -110,6 +114,27 @@ pub(crate) fn table_spec(layout: &Layout) -> TableSpec {
         }
     }
     spec
+}
+
+/// The kinds of outcome columns; none if all are numbers that look like ones.
+fn outcome_kinds(features: &[Feature]) -> Vec<YKind> {
+    match features.iter().any(|feature| feature.outcome.is_some()) {
+        true => features.iter().map(outcome_kind).collect(),
+        false => Vec::new(),
+    }
+}
+
+/// The kind of an outcome column.
+fn outcome_kind(feature: &Feature) -> YKind {
+    match feature.outcome {
+        None => YKind::Auto,
+        Some(OutcomeKind::YesNo) => YKind::YesNo,
+        Some(OutcomeKind::Count) => YKind::Count,
+        Some(OutcomeKind::Ordered) => YKind::Ordered,
+        Some(OutcomeKind::Amount) => YKind::Amount,
+        Some(OutcomeKind::Level(_)) => YKind::Category,
+        Some(_) => YKind::Number,
+    }
 }
 
 /// The kinds of treatments that have to be declared: those with a level that looks like a number.

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use cfqp::data::OutcomeKind;
 use cfqp::{ClassScore, ClassWeights, FitReport, Model, SplitSizes, StartReport};
 
 use crate::format::{align_rows, format_count, format_short, pluralise};
@@ -73,9 +74,20 @@ fn density_text(fitted: &Model) -> String {
         ClassWeights::Covariates => "class weights: by covariates; ".to_owned(),
         ClassWeights::CovariatesAndTreatment => "class weights: by covariates and treatment; ".to_owned(),
     };
+    let kinds = fitted.outcome_kinds();
+    let others: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
+    let others = match kinds.iter().all(|kind| *kind == OutcomeKind::Number) {
+        true => String::new(),
+        false => format!("kinds of outcomes: {}; ", others.join(", ")),
+    };
+    let has_amounts = kinds.iter().any(|kind| matches!(kind, OutcomeKind::Number | OutcomeKind::Amount));
+    if !has_amounts {
+        return format!("{others}{weights}").trim_end_matches("; ").to_owned() + "\n";
+    }
     let scale = if fitted.scale_depends_on_treatment() { "varying" } else { "constant" };
     let outcome = if fitted.is_log_scale() { "logarithmic" } else { "linear" };
-    format!("{weights}noise: {}, {scale} scale; outcome scale: {outcome}\n", fitted.noise_law().name())
+    let law = fitted.noise_law().name();
+    format!("{others}{weights}noise: {law}, {scale} scale; outcome scale: {outcome}\n")
 }
 
 /// The rule by which the number of classes was chosen.

@@ -57,6 +57,7 @@ const TABLE_FLAGS: &[(&str, &str)] = &[
     ("step", "--step"),
     ("t", "--t"),
     ("t_kind", "--t-kind"),
+    ("y_kind", "--y-kind"),
     ("time", "--time"),
     ("treated_at", "--treated-at"),
     ("x", "--x"),

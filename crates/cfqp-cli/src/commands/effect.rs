@@ -7,7 +7,7 @@ use clap::Args;
 use serde::Serialize;
 
 use cfqp::Model;
-use cfqp::ask::{AverageEffect, Averages, EffectGroup, PlainComparison, UsedRho};
+use cfqp::ask::{AverageEffect, Averages, Causation, EffectGroup, PlainComparison, UsedRho};
 use cfqp::data::table::TreatmentValue;
 
 use super::answered::{AnswerCounts, write_answers_with};
@@ -76,6 +76,8 @@ struct Report<'a> {
     to: Vec<TreatmentValue>,
     averages: &'a [AverageEffect],
     plain: &'a [PlainComparison],
+    #[serde(skip_serializing_if = "<[Causation]>::is_empty")]
+    causation: &'a [Causation],
     #[serde(flatten)]
     counts: &'a AnswerCounts,
     #[serde(flatten)]
@@ -103,9 +105,12 @@ pub(super) fn run(args: &EffectArgs, output: &OutputArgs) -> Result<Output> {
             sample.add(units)
         })?;
     let averages = averages.finish();
-    let plain = match sample.finish()? {
-        Some(units) => model.compare_plain(&units.data, &from, &to, settings.ask)?,
-        None => Vec::new(),
+    let (plain, causation) = match sample.finish()? {
+        Some(units) => (
+            model.compare_plain(&units.data, &from, &to, settings.ask)?,
+            model.causation(&units.data, &from, &to, settings.ask)?,
+        ),
+        None => (Vec::new(), Vec::new()),
     };
     let report = Report {
         out,
@@ -113,6 +118,7 @@ pub(super) fn run(args: &EffectArgs, output: &OutputArgs) -> Result<Output> {
         to: model.treatment_values(&to),
         averages: &averages,
         plain: &plain,
+        causation: &causation,
         counts: &counts,
         rho: model.used_rho(settings.ask.rho),
         level: settings.ask.level,
@@ -155,9 +161,32 @@ fn text(report: &Report<'_>) -> String {
         text += "no unit is on support: similar units did not receive these treatments\n";
     }
     text += &plain_table(report.plain);
+    text += &causation_table(report.causation, &list(&report.from), &list(&report.to));
     text += &format!("rho: {}\n", report.rho);
     text += &report.counts.text();
     text + &report.out.map_or(String::new(), |out| format!("wrote {}\n", shell_quote(out)))
+}
+
+/// Necessity and sufficiency of yes/no outcomes; nothing if there are none.
+fn causation_table(causation: &[Causation], from: &str, to: &str) -> String {
+    let mut rows = Vec::new();
+    for own in causation {
+        let necessity = format!("necessity: yes under {to}, would be no under {from}");
+        let sufficiency = format!("sufficiency: no under {from}, would be yes under {to}");
+        for (name, share) in [(necessity, own.necessity), (sufficiency, own.sufficiency)] {
+            rows.extend(share.map(|share| {
+                let [probability, lower, upper] =
+                    [share.probability, share.lower, share.upper].map(format_short);
+                vec![own.outcome.clone(), name, format_count(share.units), probability, lower, upper]
+            }));
+        }
+    }
+    if rows.is_empty() {
+        return String::new();
+    }
+    let headings = ["outcome", "of units treated alike", "units", "probability", "lower", "upper"];
+    rows.insert(0, headings.map(String::from).to_vec());
+    align_rows(&rows)
 }
 
 /// The plain estimates of the average effects; nothing if there are none.

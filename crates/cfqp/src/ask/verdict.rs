@@ -469,6 +469,11 @@ impl Model {
         let mut tried: Vec<usize> = self.fit_report().candidates.iter().map(|tried| tried.classes).collect();
         tried.sort_unstable();
         tried.dedup();
+        let kinds = self.outcome_kinds();
+        let one_chance = kinds[0].is_chance() && kinds.iter().all(|kind| *kind == kinds[0]);
+        if one_chance && tried.len() < 2 && self.learned_rho().is_none() {
+            return Some("one yes/no outcome or category per unit does not show hidden classes".to_owned());
+        }
         let is_tested = tried.len() > 1 || (tried.len() == 1 && self.header.config.classes == Classes::Auto);
         (!is_tested).then(|| match self.classes() {
             1 => "the model was given one class; no other number was tried".to_owned(),

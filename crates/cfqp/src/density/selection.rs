@@ -117,13 +117,18 @@ impl Problem<'_> {
 
     /// A form with every option: weights by covariates and treatment, skewed noise of varying scale.
     fn flexible(&self, classes: usize, interactions: bool) -> Choice {
-        // treatments of several rows of one subject are not weighed together
-        let weights = match self.rows.has_repeats() {
-            true => ClassWeights::Covariates,
-            false => ClassWeights::CovariatesAndTreatment,
+        let weights = match self.may_drive_treatment() {
+            false => ClassWeights::Covariates,
+            true => ClassWeights::CovariatesAndTreatment,
         };
         let law = if self.has_numbers() { NoiseLaw::Skewed } else { NoiseLaw::Gaussian };
         Choice { classes, interactions, weights, law, varying_scale: self.has_scales(), overdispersed: true }
+    }
+
+    /// Whether class weights may depend on the treatment. Treatments of several rows of one subject are not weighed together.
+    /// Where outcomes are not numbers, classes whose weights depend on the treatment would explain its effect away.
+    fn may_drive_treatment(&self) -> bool {
+        !self.rows.has_repeats() && self.outcome_laws.is_empty()
     }
 
     /// A form that suits most data: weights by covariates, robust noise of constant scale.
@@ -279,10 +284,10 @@ impl Problem<'_> {
     fn choose_form(&self, found: &Score, subjects: &[usize], starts: &[Solution]) -> Result<Choice> {
         self.monitor.stage(Stage::Form, 6 * FOLDS);
         let mut best = found.clone();
-        let weights = match self.rows.has_repeats() {
+        let weights = match self.may_drive_treatment() {
             _ if best.choice.classes == 1 => vec![],
-            true => vec![ClassWeights::Covariates, ClassWeights::Constant],
-            false => {
+            false => vec![ClassWeights::Covariates, ClassWeights::Constant],
+            true => {
                 vec![ClassWeights::CovariatesAndTreatment, ClassWeights::Covariates, ClassWeights::Constant]
             }
         };

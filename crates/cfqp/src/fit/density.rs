@@ -83,7 +83,7 @@ pub(super) fn fit_density(context: &Context<'_>, joined: usize) -> Result<Model>
     let (d_t, seed) = (context.scaler.t.elements(), context.config.seed);
     let calibrations = LevelCalibration::fit(&ensemble, &rows, d_t, seed, context.pool);
     (ensemble.calibration, ensemble.chance_calibration) = (calibrations.outcomes, calibrations.chances);
-    let mut report = report(context, &rows, &ensemble, &halves, &selected);
+    let mut report = report(context, &rows, &heads, &ensemble, &halves, &selected);
     if joined > 0 {
         report.notes.push(format!(
             "the {joined} units given for validation were joined to the others, because every unit is held out in turn"
@@ -129,7 +129,8 @@ fn select_on(context: &Context<'_>, heads: OutcomeHeads) -> Result<Candidate> {
         Classes::Given(classes) => Some(classes),
         Classes::Auto => None,
     };
-    let selected = problem(context, &rows, &heads).select(given, context.config.max_classes)?;
+    let max_classes = if heads.show_classes(&rows) { context.config.max_classes } else { 1 };
+    let selected = problem(context, &rows, &heads).select(given, max_classes)?;
     let best = selected.tried.iter().map(|score| mean(&score.likelihoods)).fold(f64::MIN, f64::max);
     Ok(Candidate { score: best + jacobian(&rows, &heads.scales), heads, rows, selected })
 }
@@ -211,10 +212,15 @@ fn learned_rho(halves: &[FittedMember], rows: &Rows) -> f64 {
     (products / f64::max(squares, 1e-9)).clamp(0.0, 0.99)
 }
 
+/// Why no classes are looked for.
+const UNSEEN_CLASSES: &str = "one yes/no outcome or category per unit does not show hidden classes: the model has one class; \
+     give several rows per subject, or several outcomes";
+
 /// The report of the fit.
 fn report(
     context: &Context<'_>,
     rows: &Rows,
+    heads: &OutcomeHeads,
     ensemble: &Ensemble,
     halves: &[FittedMember],
     selected: &Selected,
@@ -239,7 +245,11 @@ fn report(
         ..FitReport::default()
     };
     if classes == 1 && !given {
-        report.notes.push("no hidden classes found: the model has one class".to_owned());
+        let found = match heads.show_classes(rows) {
+            true => "no hidden classes found: the model has one class",
+            false => UNSEEN_CLASSES,
+        };
+        report.notes.push(found.to_owned());
     }
     report.notes.extend(report.alike_sentence());
     report.notes.extend(unused_settings(context));

@@ -22,7 +22,7 @@ pub(crate) fn scalar_features(
         let categories = is_category.then(|| scan.levels().into_keys().collect());
         let is_date = content == ColumnContent::Dates;
         let date = is_date.then(|| scan.date_encoding(spec.date_format, spec.date_parts));
-        Some(Feature { name: name.clone(), categories, date })
+        Some(Feature { name: name.clone(), categories, date, outcome: None })
     };
     names.iter().filter_map(feature).collect()
 }

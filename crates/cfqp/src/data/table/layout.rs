@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::dates::{DateEncoding, PART_NAMES};
 use super::spec::TreatedAt;
 use super::treatment::TreatmentColumn;
+use crate::data::OutcomeKind;
 
 /// The columns of a table and their meaning, without patterns. A model stores it, so that another table with these
 /// columns can be read without a description.
@@ -77,6 +78,9 @@ pub struct Feature {
     /// How dates become numbers; `None` for other columns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub date: Option<DateEncoding>,
+    /// The kind of an outcome; `None` for covariates. Yes or no with two `categories` is one element.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<OutcomeKind>,
 }
 
 /// The layout of a table with one row per sample.
@@ -170,12 +174,13 @@ pub struct UnitShapes {
 impl Feature {
     /// A column of numbers.
     pub fn number(name: impl Into<String>) -> Self {
-        Self { name: name.into(), categories: None, date: None }
+        Self { name: name.into(), categories: None, date: None, outcome: None }
     }
 
     /// The number of elements that the column becomes.
     pub fn elements(&self) -> usize {
         match (&self.categories, &self.date) {
+            (Some(_), _) if self.outcome == Some(OutcomeKind::YesNo) => 1,
             (Some(categories), _) => categories.len(),
             (None, Some(date)) => date.elements(),
             (None, None) => 1,
@@ -190,6 +195,7 @@ impl Feature {
                 [self.name.clone()].into_iter().chain(parts).collect()
             }
             None => vec![self.name.clone()],
+            Some(_) if self.outcome == Some(OutcomeKind::YesNo) => vec![self.name.clone()],
             Some(categories) => {
                 categories.iter().map(|category| format!("{}={category}", self.name)).collect()
             }

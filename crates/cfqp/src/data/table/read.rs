@@ -7,9 +7,10 @@ use std::path::Path;
 use super::cells::Reading;
 use super::file_options::FileOptions;
 use super::ids::Ids;
-use super::layout::Layout;
+use super::layout::{Layout, TableForm};
 use super::names::{list_names, resolve};
 use super::numbers::Decimal;
+use super::outcome::{declare_outcomes, declared_kinds};
 use super::problem::Problem;
 use super::read_summary::ReadSummary;
 use super::resolved::ResolvedColumns;
@@ -78,6 +79,9 @@ impl Table {
         let of_kind = |kind: TreatmentKind| resolved.treatments_of_kind(&spec.t_kind, kind).map_err(at);
         categorical.extend(of_kind(TreatmentKind::Category)?);
         let numeric = of_kind(TreatmentKind::Number)?;
+        let outcome_kinds = declared_kinds(resolved.y(), &spec.y_kind).map_err(at)?;
+        let with_levels = resolved.y().iter().zip(&outcome_kinds).filter(|(_, kind)| kind.has_levels());
+        categorical.extend(with_levels.map(|(name, _)| name.clone()));
         let reading = Reading::new(&spec.missing, Decimal::new(spec.decimal));
         let TableScan { columns: scans, mut problems, decimal } =
             scan_columns(path, &options, &resolved.with_roles(), &reading, spec.date_format)?;
@@ -93,8 +97,13 @@ impl Table {
             let batch = batch.ok_or_else(|| at(summary.no_units()))?;
             (layout, ReadUnits { batch, summary })
         } else {
-            let layout = resolved.wide_layout(spec, &scans, &categorical).map_err(at)?;
-            let units = layout.read(path, true)?;
+            let mut layout = resolved.wide_layout(spec, &scans, &categorical).map_err(at)?;
+            if let TableForm::Wide { y, .. } = &mut layout.form {
+                declare_outcomes(y, &outcome_kinds, &scans).map_err(at)?;
+            }
+            let mut units = layout.read(path, true)?;
+            units.batch.data =
+                layout.recognise_outcomes(units.batch.data).map_err(|error| error.in_file(path))?;
             (layout, units)
         };
         check_unique(&batch.ids).map_err(at)?;

@@ -76,6 +76,11 @@ impl ResolvedColumns {
         Ok(Self { id, group, x, t, y, series, time, treated_at })
     }
 
+    /// The columns of outcomes.
+    pub(super) fn y(&self) -> &[String] {
+        &self.y
+    }
+
     /// The treatments that are declared to be of a kind, by `kinds` of all or each.
     pub(super) fn treatments_of_kind(
         &self,

@@ -110,7 +110,7 @@ impl ColumnScan {
             ColumnContent::Categories
         } else if takes_dates && self.dates.count() > 0 && self.dates.count() >= rest {
             ColumnContent::Dates
-        } else if self.role == ColumnRole::Treatment {
+        } else if matches!(self.role, ColumnRole::Treatment | ColumnRole::Outcome) {
             let are_names = number_like + self.dates.count() < self.texts.count;
             if are_names { ColumnContent::Categories } else { ColumnContent::Numbers }
         } else if self.role != ColumnRole::Covariate || self.texts.count + self.dates.count() == 0 {
@@ -125,7 +125,7 @@ impl ColumnScan {
 
     /// Whether a column of this role may hold categories.
     fn takes_levels(&self) -> bool {
-        matches!(self.role, ColumnRole::Covariate | ColumnRole::Treatment)
+        matches!(self.role, ColumnRole::Covariate | ColumnRole::Treatment | ColumnRole::Outcome)
     }
 
     /// Whether every cell is true or false, in any spelling.
@@ -231,7 +231,7 @@ impl ColumnScan {
         self.extremes.add(value);
     }
 
-    /// Adds a level of a covariate or treatment, unless there are too many already.
+    /// Adds a level of a covariate, treatment or outcome, unless there are too many already.
     fn add_level(&mut self, label: impl FnOnce() -> Option<String>) {
         if !self.takes_levels() || !self.is_boolean && self.levels.len() > MAX_CATEGORIES {
             return;

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::dates::DateOrder;
+use super::outcome::YKind;
 use super::treatment::TreatmentKind;
 use crate::error::{Error, Result};
 
@@ -47,6 +48,8 @@ pub struct TableSpec {
     pub t_kind: Vec<TreatmentKind>,
     /// The outcomes; in a long table, the series that are outcomes (all by default).
     pub y: Vec<String>,
+    /// What the values of the outcomes are: one for all, or one for each. By default as they look like. Not for long tables.
+    pub y_kind: Vec<YKind>,
     /// The column that identifies a unit.
     pub id: Option<String>,
     /// The column that names the subject of a unit. Units of one subject may be anywhere in the table.

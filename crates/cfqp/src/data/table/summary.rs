@@ -9,7 +9,7 @@ use super::role::ColumnRole;
 use super::scan::{ColumnContent, ColumnScan};
 use super::treatment::TreatmentColumn;
 use super::warning::Warning;
-use crate::data::{Dataset, MIN_SUBJECTS, MIN_UNITS, Units};
+use crate::data::{Dataset, MIN_SUBJECTS, MIN_UNITS, OutcomeKind, Units};
 
 /// The share of missing cells above which a column has many.
 const MAX_MISSING_SHARE: f64 = 0.3;
@@ -243,20 +243,27 @@ impl TableSummary {
 impl ColumnSummary {
     fn new(scan: &ColumnScan, layout: &Layout) -> Self {
         let features = match &layout.form {
+            TableForm::Wide { y: Block::Features(features), .. } if scan.role == ColumnRole::Outcome => {
+                &features[..]
+            }
             TableForm::Wide { x: Block::Features(features), .. } => &features[..],
             TableForm::Wide { .. } => &[],
             TableForm::Long(samples) => &samples.fixed[..],
         };
-        let is_covariate = scan.role == ColumnRole::Covariate;
-        let feature = features.iter().find(|feature| is_covariate && feature.name == scan.name);
+        let is_feature = matches!(scan.role, ColumnRole::Covariate | ColumnRole::Outcome);
+        let feature = features.iter().find(|feature| is_feature && feature.name == scan.name);
         let categories = feature
             .and_then(|feature| feature.categories.clone())
             .or_else(|| levels_of_treatment(scan, layout));
         let is_time = matches!(scan.role, ColumnRole::Time | ColumnRole::TreatedAt);
         let of_times = layout.samples().filter(|_| is_time).and_then(|samples| samples.dates);
         let date = feature.and_then(|feature| feature.date).or(of_times);
+        let outcome = feature.and_then(|feature| feature.outcome);
         let kind = match (&scan.list_shape, &categories) {
             (Some(shape), _) => format!("list {shape:?}"),
+            _ if outcome.is_some_and(|kind| !matches!(kind, OutcomeKind::Number | OutcomeKind::Level(_))) => {
+                outcome.map_or("", OutcomeKind::name).to_owned()
+            }
             (None, Some(categories)) => format!("{} categories", categories.len()),
             (None, None) if date.is_some() => "date".to_owned(),
             (None, None) => "number".to_owned(),

@@ -15,7 +15,7 @@ use super::rules::UnitRules;
 use super::source::{Chunk, Source};
 use super::treatment::TreatmentColumn;
 use super::unit_batch::{UnitBatch, units_with_gaps};
-use crate::data::Dataset;
+use crate::data::{Dataset, OutcomeKind};
 use crate::error::Result;
 
 /// Converts rows into units.
@@ -213,6 +213,9 @@ impl ChunkColumns<'_> {
         let chunk = self.chunk;
         let column = ScalarColumn { cells, name: &feature.name, reading: self.reading };
         match (&feature.categories, &feature.date) {
+            (Some(levels), _) if feature.outcome == Some(OutcomeKind::YesNo) => {
+                self.encode_yes_no(&column, levels, start, out);
+            }
             (Some(categories), _) => self.encode_categories(&column, categories, start, out),
             (None, Some(encoding)) => {
                 for i in 0..chunk.rows() {
@@ -224,6 +227,26 @@ impl ChunkColumns<'_> {
             (None, None) => {
                 for i in 0..chunk.rows() {
                     out.row_mut(i)[start] = column.number(i, || chunk.place(i), self.problems);
+                }
+            }
+        }
+    }
+
+    /// Encodes each cell as 0 for the first of two levels and 1 for the second, in element `start`.
+    fn encode_yes_no(
+        &mut self,
+        column: &ScalarColumn<'_>,
+        levels: &[String],
+        start: usize,
+        out: &mut RowValues,
+    ) {
+        let index = LevelIndex::new(levels);
+        for (i, reason) in self.reasons.iter_mut().enumerate() {
+            let Some(category) = column.cells.label(i, self.reading) else { continue };
+            match index.find(&category) {
+                Some(k) => out.row_mut(i)[start] = k as f32,
+                None => {
+                    *reason = Some(DropReason::UnknownCategory { column: column.name.to_owned(), category });
                 }
             }
         }

@@ -1,0 +1,147 @@
+//! Columns of outcomes: which kind each is, as declared or as its cells look like.
+
+use serde::{Deserialize, Serialize};
+
+use super::layout::{Block, Feature, Layout, TableForm};
+use super::levels::truth;
+use super::problem::Problem;
+use super::scan::{ColumnContent, ColumnScan};
+use crate::data::{Dataset, MAX_KIND_ELEMENTS, OutcomeKind, observed_values};
+
+/// What the values of an outcome column are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum YKind {
+    /// As the cells look like.
+    #[default]
+    Auto,
+    /// Numbers.
+    Number,
+    /// One of two values: no and yes, false and true, 0 and 1, or the two levels in their order.
+    YesNo,
+    /// Whole numbers from 0 on.
+    Count,
+    /// Few levels in an order, given as numbers.
+    Ordered,
+    /// Zero or a positive amount.
+    Amount,
+    /// Names of levels without an order, even if they look like numbers.
+    Category,
+}
+
+impl YKind {
+    /// The name, as it is serialised.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Number => "number",
+            Self::YesNo => "yes-no",
+            Self::Count => "count",
+            Self::Ordered => "ordered",
+            Self::Amount => "amount",
+            Self::Category => "category",
+        }
+    }
+
+    /// Whether the cells are read as names of levels.
+    pub(super) fn has_levels(self) -> bool {
+        matches!(self, Self::YesNo | Self::Category)
+    }
+
+    /// The kind of a column of numbers; none if it is not declared.
+    fn of_numbers(self) -> Option<OutcomeKind> {
+        match self {
+            Self::Auto | Self::YesNo | Self::Category => None,
+            Self::Number => Some(OutcomeKind::Number),
+            Self::Count => Some(OutcomeKind::Count),
+            Self::Ordered => Some(OutcomeKind::Ordered),
+            Self::Amount => Some(OutcomeKind::Amount),
+        }
+    }
+}
+
+/// The declared kind of every column, by `kinds` of all or each.
+pub(super) fn declared_kinds(columns: &[String], kinds: &[YKind]) -> Result<Vec<YKind>, Problem> {
+    if kinds.len() > 1 && kinds.len() != columns.len() {
+        let problem = format!("y_kind: {} kinds for {} outcomes", kinds.len(), columns.len());
+        return Err(Problem::new(problem, "give one kind for all outcomes, or one for each"));
+    }
+    let kind = |j: usize| kinds.get(if kinds.len() == 1 { 0 } else { j }).copied().unwrap_or_default();
+    Ok((0..columns.len()).map(kind).collect())
+}
+
+/// Sets the kinds of the outcomes of a wide table, as far as they are declared or have levels.
+pub(super) fn declare_outcomes(
+    y: &mut Block,
+    declared: &[YKind],
+    scans: &[ColumnScan],
+) -> Result<(), Problem> {
+    let Block::Features(features) = y else { return Ok(()) };
+    let mut categories = 0;
+    for (feature, &declared) in features.iter_mut().zip(declared) {
+        let scan = scans.iter().find(|scan| scan.name == feature.name);
+        let holds_levels =
+            scan.is_some_and(|scan| scan.content(declared.has_levels()) == ColumnContent::Categories);
+        feature.outcome = match &feature.categories {
+            Some(levels) if holds_levels => {
+                Some(level_kind(&feature.name, levels, declared, &mut categories)?)
+            }
+            _ => declared.of_numbers(),
+        };
+        if let (Some(OutcomeKind::YesNo), Some(levels)) = (feature.outcome, &mut feature.categories) {
+            // no before yes
+            levels.sort_by_key(|level| truth(level).unwrap_or(false));
+        }
+    }
+    Ok(())
+}
+
+/// The kind of an outcome with levels: yes or no, or the next category.
+fn level_kind(
+    name: &str,
+    levels: &[String],
+    declared: YKind,
+    categories: &mut usize,
+) -> Result<OutcomeKind, Problem> {
+    let are_truths = levels.iter().all(|level| truth(level).is_some());
+    match levels.len() {
+        0 | 1 => {
+            let problem = format!("the outcome `{name}` has only one level");
+            Err(Problem::new(problem, "give rows with another level: nothing can be learned about it"))
+        }
+        2 if declared == YKind::YesNo || (declared == YKind::Auto && are_truths) => Ok(OutcomeKind::YesNo),
+        count if declared == YKind::YesNo => {
+            let problem = format!("the outcome `{name}` has {count} values, but yes or no has two");
+            Err(Problem::new(problem, "set `y_kind` to category, or correct the cells"))
+        }
+        count if count > MAX_KIND_ELEMENTS => {
+            let problem =
+                format!("the outcome `{name}` has {count} levels; at most {MAX_KIND_ELEMENTS} are possible");
+            Err(Problem::new(problem, "merge rare levels, or give the outcome as a number"))
+        }
+        _ => {
+            *categories += 1;
+            Ok(OutcomeKind::Level(*categories - 1))
+        }
+    }
+}
+
+impl Layout {
+    /// Sets the kinds of outcomes that are not declared to those that their values look like, and gives `data` all kinds.
+    pub(super) fn recognise_outcomes(&mut self, data: Dataset) -> crate::Result<Dataset> {
+        let TableForm::Wide { y: Block::Features(features), .. } = &mut self.form else { return Ok(data) };
+        let elements: usize = features.iter().map(Feature::elements).sum();
+        let mut kinds = Vec::with_capacity(elements);
+        for feature in features {
+            let recognise = || match elements <= MAX_KIND_ELEMENTS {
+                true => OutcomeKind::recognise(&observed_values(data.y(), kinds.len())),
+                false => OutcomeKind::Number,
+            };
+            let kind = feature.outcome.unwrap_or_else(recognise);
+            // numbers that only look like ones are not declared
+            feature.outcome = feature.outcome.or((kind != OutcomeKind::Number).then_some(kind));
+            kinds.extend(std::iter::repeat_n(kind, feature.elements()));
+        }
+        data.with_outcome_kinds(kinds)
+    }
+}
