@@ -6,6 +6,7 @@ mod groups;
 mod help;
 mod interrupted;
 mod killed;
+mod kinds;
 mod no_outcome;
 mod practice;
 mod report;
