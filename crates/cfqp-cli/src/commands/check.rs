@@ -119,7 +119,7 @@ fn levels_text(input: &Input, counts: &TableSummary) -> String {
     let may_be_levels =
         |t: &&TreatmentSummary| t.values.len() > 1 && !counts.columns.is_empty() && !is_declared;
     for t in counts.treatments.iter().filter(may_be_levels) {
-        let values: Vec<String> = t.values.iter().map(|value| format_short((*value).into())).collect();
+        let values: Vec<String> = t.values.iter().map(ToString::to_string).collect();
         let _ = writeln!(
             text,
             "question: if {} are names of treatments ({}) rather than amounts, add --t-kind category",

@@ -59,7 +59,9 @@ impl Layout {
         }
         let parts: Vec<&str> = text.split(',').collect();
         if parts.len() != self.t.len() {
-            let problem = format!("{} values for {} treatments", parts.len(), self.t.len());
+            let values =
+                if parts.len() == 1 { "1 value".to_owned() } else { format!("{} values", parts.len()) };
+            let problem = format!("{values} for {} treatments", self.t.len());
             return Err(Problem::new(
                 problem,
                 format!("give one value for each: {}", self.example_treatment()),
