@@ -350,6 +350,8 @@ fn numbers_declared_as_levels_and_a_drug_with_a_dose() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     write(folder, "drugs.csv", drugs(240));
+    let asked = succeed(folder, "check drugs.csv --id id --x age --t arm,dose --y y");
+    assert!(asked.contains("rather than amounts, add --t-kind category,auto\n"), "{asked}");
     let columns = "--id id --x age --t arm,dose --t-kind category,number --y y";
     let checked = succeed(folder, &format!("check drugs.csv {columns}"));
     assert!(checked.contains("treatment arm: 3 levels") && checked.contains("treatment dose: "), "{checked}");

@@ -132,6 +132,7 @@ mod tests {
         let two = layout(vec![drug(), TreatmentColumn::number("dose")]);
         assert_eq!(two.parse_treatment("B,0.8").unwrap(), [1.0, 0.0, 0.8]);
         assert_eq!(two.parse_treatment("dose=-2, drug=A").unwrap(), [0.0, 0.0, -2.0]);
+        assert_eq!(two.parse_treatment("A,true").unwrap(), [0.0, 0.0, 1.0]);
         let values: Vec<String> =
             two.treatment_values(&[0.0, 1.0, 0.5]).iter().map(ToString::to_string).collect();
         assert_eq!(values, ["C", "0.5"]);
