@@ -24,7 +24,10 @@ const FLAGS: &[(&str, &str)] = &[
     ("valid", "--valid"),
     ("y_scale", "--y-scale"),
     // a question
+    ("grid", "--grid"),
+    ("hold", "--hold"),
     ("level", "--level"),
+    ("over", "--over"),
     ("rho", "--rho"),
     ("treatment", "--treatment"),
     // a comparison

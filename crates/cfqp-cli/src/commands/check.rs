@@ -7,7 +7,7 @@ use clap::Args;
 use serde::Serialize;
 
 use cfqp::data::table::{
-    ColumnRole, LevelCount, TableSummary, TimeGrid, TreatmentKind, TreatmentSummary, Warning,
+    ColumnRole, ColumnSummary, LevelCount, TableSummary, TimeGrid, TreatmentKind, TreatmentSummary, Warning,
 };
 
 use crate::columns::TableArgs;
@@ -119,15 +119,27 @@ fn levels_text(input: &Input, counts: &TableSummary) -> String {
     let may_be_levels =
         |t: &&TreatmentSummary| t.values.len() > 1 && !counts.columns.is_empty() && !is_declared;
     for t in counts.treatments.iter().filter(may_be_levels) {
-        let values: Vec<String> = t.values.iter().map(|value| format_short((*value).into())).collect();
+        let values: Vec<String> = t.values.iter().map(ToString::to_string).collect();
         let _ = writeln!(
             text,
-            "question: if {} are names of treatments ({}) rather than amounts, add --t-kind category",
+            "question: if {} are names of treatments ({}) rather than amounts, add --t-kind {}",
             values.join(", "),
-            t.name
+            t.name,
+            kinds_with(input, counts, &t.name)
         );
     }
     text
+}
+
+/// The kinds of all treatments, as given, if the one called `name` is a category.
+fn kinds_with(input: &Input, counts: &TableSummary, name: &str) -> String {
+    let given = &input.spec.t_kind;
+    let treatments = counts.columns.iter().filter(|column| column.role == ColumnRole::Treatment);
+    let kind = |(j, column): (usize, &ColumnSummary)| match given.get(if given.len() == 1 { 0 } else { j }) {
+        _ if column.name == name => TreatmentKind::Category.name(),
+        given => given.copied().unwrap_or_default().name(),
+    };
+    treatments.enumerate().map(kind).collect::<Vec<_>>().join(",")
 }
 
 fn grid_text(grid: &TimeGrid, counts: &TableSummary) -> String {

@@ -5,10 +5,11 @@ use std::time::Instant;
 use clap::Args;
 
 use cfqp::Model;
+use cfqp::ask::CurveSpec;
 
 use super::answered::{Answered, write_answers};
 use super::ask::{AskArgs, BoundArgs, OutArgs, SourceArgs};
-use super::grid::{Grid, curve_treatments};
+use super::grid::Grid;
 use crate::args::OutputArgs;
 use crate::error::Result;
 use crate::files::check_table;
@@ -19,8 +20,9 @@ const EXAMPLES: &str = "\
 Examples:
   cfqp curve model.cfqp patients.csv --grid 0.2:1:17 --units 17,203 --out curves.csv
   cfqp curve model.cfqp patients.csv --grid 0.2:1:9 --out curves.parquet
-  cfqp curve model.cfqp new_patients.csv --grid 0.2:1:9 --out curves.csv    no dose, no outcome yet
   cfqp curve model.cfqp trial.csv --out answers_per_drug.csv
+  cfqp curve model.cfqp trial.csv --over dose --hold drug=B --grid 0.2:1:9 --out b.csv
+  cfqp curve model.cfqp new.csv --grid 0.2:1:9 --out curves.csv    # no dose, no outcome yet
 
 The output has one row per unit and treatment (and time): id, t, t_new, every outcome Y with lower_Y \
 and upper_Y, class, posterior_K, flag, rho, rho_source.
@@ -37,6 +39,13 @@ pub(crate) struct CurveArgs {
     /// N treatments from LO to HI; leave it out for a treatment with levels: one answer per level
     #[arg(long, value_name = "LO:HI:N", allow_hyphen_values = true)]
     grid: Option<Grid>,
+    /// The treatment that varies, if there are several [default: the only one of numbers with --grid, the only one with levels
+    /// without]
+    #[arg(long, value_name = "COL")]
+    over: Option<String>,
+    /// The values of other treatments: drug=B, comma-separated [default: what each unit received]
+    #[arg(long, value_name = "COL=T")]
+    hold: Option<String>,
     /// The ids of the units, comma-separated [default: all]
     #[arg(long, value_name = "IDS", value_delimiter = ',')]
     units: Vec<String>,
@@ -53,7 +62,9 @@ pub(super) fn run(args: &CurveArgs, output: &OutputArgs) -> Result<Output> {
     let out = args.out.resolve()?;
     check_table(out)?;
     let model = Model::load(&args.source.model, &settings.resources)?;
-    let grid = curve_treatments(args.grid, &model)?;
+    let amounts = args.grid.map(|grid| grid.amounts());
+    let (over, held) = (args.over.as_deref(), args.hold.as_deref());
+    let grid = model.curve_grid(&CurveSpec { over, amounts: amounts.as_deref(), held })?;
     let start = Instant::now();
     let question = model.ask_file(&args.source.file).curve(&grid).only(&args.units).options(settings.ask);
     let question = question.rho_bounds(args.bounds.rho_bounds);

@@ -24,9 +24,9 @@ const EXAMPLES: &str = "\
 Examples:
   cfqp effect model.cfqp patients.csv --from 0.5 --to 0.8
   cfqp effect model.cfqp patients.csv --from 0.5 --to 0.8 --out effects.parquet
-  cfqp effect model.cfqp new_patients.csv --from 0 --to 0.8 --out effects.csv    no dose, no outcome yet
   cfqp effect model.cfqp trial.csv --from A --to C
   cfqp effect model.cfqp trial.csv --from drug=A,dose=1 --to drug=C,dose=1
+  cfqp effect model.cfqp new.csv --from 0 --to 0.8 --out effects.csv    # no dose, no outcome yet
 
 FILE has the columns that the model was fitted to. The output has one row per unit (and time): id, t, \
 from, to, effect_Y, lower_Y, upper_Y for every outcome Y, class, posterior_K, flag, rho, rho_source.
@@ -125,19 +125,17 @@ pub(super) fn run(args: &EffectArgs, output: &OutputArgs) -> Result<Output> {
         seconds: start.elapsed().as_secs_f64(),
         peak_rss_mb: peak_rss_mb(),
     };
-    Output::new(text(&report), &report)
+    let ends = [&to, &from].map(|t| model.treatment_text(t, |value| value.to_string()));
+    Output::new(text(&report, &ends), &report)
 }
 
-fn text(report: &Report<'_>) -> String {
-    let list =
-        |values: &[TreatmentValue]| values.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+/// The text of a report on the effect of the first treatment against the second.
+fn text(report: &Report<'_>, [to, from]: &[String; 2]) -> String {
     let units = pluralise(report.counts.units, "unit");
     let disagreements = report.plain.iter().filter(|own| own.disagrees).filter_map(PlainComparison::sentence);
     let mut text: String = disagreements.map(|sentence| format!("warning: {sentence}\n")).collect();
     text += &format!(
-        "effect of {} against {} on {units}, with {}% intervals:\n",
-        list(&report.to),
-        list(&report.from),
+        "effect of {to} against {from} on {units}, with {}% intervals:\n",
         format_number(100.0 * report.level)
     );
     let mut rows = vec![["outcome", "group", "units", "effect", "lower", "upper"].map(String::from).to_vec()];

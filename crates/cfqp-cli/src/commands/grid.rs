@@ -35,10 +35,11 @@ impl FromStr for Grid {
 }
 
 impl Grid {
-    fn units(&self) -> cfqp::Result<Units> {
+    /// The amounts, both ends included.
+    pub(super) fn amounts(&self) -> Vec<f32> {
         let step = f64::from(self.high - self.low) / (self.steps - 1) as f64;
         let at = |i: usize| (f64::from(self.low) + i as f64 * step) as f32;
-        Units::new("grid", vec![1], (0..self.steps).map(at).collect())
+        (0..self.steps).map(at).collect()
     }
 
     /// The treatments, after checking that those of the model are single numbers.
@@ -46,33 +47,18 @@ impl Grid {
         let dimensions = fitted.shapes().t;
         if fitted.layout().is_some_and(Layout::has_levels) {
             let message = "--grid: the treatment has levels, which have no amounts between them";
-            let hint = "for one answer per level, leave it out: cfqp curve MODEL FILE --out FILE; for one level give \
-                        --treatment";
+            let hint = "for one answer per level: cfqp curve MODEL FILE --out FILE; of several treatments: cfqp curve \
+                        --over dose --hold drug=B; for one treatment give --treatment";
             return Err(Failure::new(message, hint));
         }
         if dimensions != 1 {
             let message = format!("--grid: the treatments of this model have {dimensions} dimensions");
-            return Err(Failure::new(
-                message,
-                "ask about one treatment at a time: cfqp query --treatment T1,T2",
-            ));
+            let hint = "let one of them vary: cfqp curve --over NAME --grid LO:HI:N; or ask about one combination: \
+                        cfqp query --treatment T1,T2";
+            return Err(Failure::new(message, hint));
         }
-        Ok(self.units()?)
+        Ok(Units::new("grid", vec![1], self.amounts())?)
     }
-}
-
-/// The treatments of a curve: those of `grid`, or without one all levels.
-pub(super) fn curve_treatments(grid: Option<Grid>, fitted: &Model) -> Result<Units> {
-    if let Some(grid) = grid {
-        return grid.resolve(fitted);
-    }
-    fitted.level_treatments().ok_or_else(|| match fitted.layout().is_some_and(Layout::has_levels) {
-        true => Failure::new(
-            "the model has several treatments: a curve is for one",
-            "ask about one combination at a time: cfqp query --treatment drug=B,dose=0.8",
-        ),
-        false => Failure::new("--grid: no treatments are given", "give LO:HI:N, for example --grid 0.2:1:9"),
-    })
 }
 
 #[cfg(test)]
@@ -82,7 +68,7 @@ mod tests {
     #[test]
     fn a_grid_includes_both_ends() {
         let grid: Grid = "-1:1:5".parse().unwrap();
-        assert_eq!(grid.units().unwrap().values(), [-1.0, -0.5, 0.0, 0.5, 1.0]);
+        assert_eq!(grid.amounts(), [-1.0, -0.5, 0.0, 0.5, 1.0]);
         for wrong in
             ["", "1", "1:2", "2:1:5", "0:1:1", "0:1:x", "nan:1:5", "0:inf:5", "0:1:5:6", "0:1:999999"]
         {

@@ -30,7 +30,7 @@ Examples:
   cfqp query model.cfqp trial.csv --treatment drug=B,dose=0.8 --out answers.csv
   cfqp query model.cfqp data.npz --treatment-from t_new --rho 0 --out answers.npz
   cfqp query model.cfqp data.npz --grid 0.2:1:9 --level 0.95 --out curves.npz
-  cfqp query model.cfqp new_patients.csv --treatment 0.8 --out answers.csv    no dose, no outcome yet
+  cfqp query model.cfqp new.csv --treatment 0.8 --out answers.csv    # no dose, no outcome yet
 
 FILE has the columns that the model was fitted to; no flags are needed for them. Tables are streamed, so \
 they can be larger than memory, but the rows of a unit must be adjacent. If the model was fitted with --group, \

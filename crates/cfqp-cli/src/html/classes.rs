@@ -232,15 +232,32 @@ impl Page<'_> {
         let body = html! {
             p {
                 "The mean outcome of each class if all its units had received the same treatment. " (intervals)
-                " are averages of the units' " (level) "% intervals." (self.drawn_outcomes_note())
+                " are averages of the units' " (level) "% intervals." (self.held_note()) (self.drawn_outcomes_note())
             }
             (class_legend(self.report.classes.len()))
             div.grid2 {
                 @for outcome in &self.report.curves.outcomes { div.card { (self.curve_figure(outcome)) } }
             }
         };
-        let title = if self.has_levels() { "Outcomes under each level" } else { "Dose-response curves" };
-        section("curves", title, &body)
+        section("curves", self.curves_title(), &body)
+    }
+
+    /// The title of the section with curves, or bars.
+    pub(super) fn curves_title(&self) -> &'static str {
+        if self.has_levels() { "Outcomes under each level" } else { "Dose-response curves" }
+    }
+
+    /// What the other treatments are while levels vary.
+    fn held_note(&self) -> String {
+        let (names, grid) = (&self.report.question.treatments, &self.report.curves.grid);
+        let held = |j: &usize| grid.iter().all(|t| t[*j] == grid[0][*j]);
+        if !self.has_levels() || names.len() == 1 {
+            return String::new();
+        }
+        let held: Vec<usize> = (0..names.len()).filter(held).collect();
+        let names: Vec<String> = held.iter().map(|&j| names[j].clone()).collect();
+        let values: Vec<TreatmentValue> = held.iter().map(|&j| grid[0][j].clone()).collect();
+        format!(" All units have {}; other values: cfqp curve.", treatment_text(&names, &values))
     }
 
     /// Which outcomes are drawn if there are many, and how those with many elements are summarised.

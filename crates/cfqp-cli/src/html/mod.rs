@@ -33,17 +33,6 @@ pub(crate) struct Page<'a> {
     pub checksum: u32,
 }
 
-const SECTIONS: [(&str, &str); 8] = [
-    ("asked", "The question"),
-    ("data", "The data"),
-    ("trust", "Can I trust it?"),
-    ("classes", "The classes"),
-    ("curves", "Dose-response curves"),
-    ("effects", "Effects"),
-    ("units", "Units"),
-    ("rerun", "Cite and rerun"),
-];
-
 /// Forbids the page to load anything, whatever the data contain.
 const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
@@ -67,7 +56,7 @@ impl Page<'_> {
                         (self.summary())
                     }
                     nav aria-label="Sections of the report" {
-                        @for (id, name) in SECTIONS { a href={ "#" (id) } { (name) } }
+                        @for (id, name) in self.section_names() { a href={ "#" (id) } { (name) } }
                     }
                     main { (self.sections()) }
                     footer { "Made by cfqp " (VERSION) ". The file is self-contained: it loads nothing." }
@@ -77,6 +66,20 @@ impl Page<'_> {
             }
         };
         page.into_string() + "\n"
+    }
+
+    /// The sections, by their id and their name.
+    fn section_names(&self) -> [(&'static str, &'static str); 8] {
+        [
+            ("asked", "The question"),
+            ("data", "The data"),
+            ("trust", "Can I trust it?"),
+            ("classes", "The classes"),
+            ("curves", self.curves_title()),
+            ("effects", "Effects"),
+            ("units", "Units"),
+            ("rerun", "Cite and rerun"),
+        ]
     }
 
     fn sections(&self) -> Markup {

@@ -179,7 +179,8 @@ fn treatment_figure(treatment: &TreatmentDistribution) -> Markup {
             Some(levels) => levels[i].clone(),
             None => format!("{} to {}", number(from), number(to)),
         };
-        chart.bar("accent", (from, 0.0), (to, units as f64));
+        let gap = if treatment.levels.is_some() { 0.15 * step } else { 0.0 };
+        chart.bar("accent", (from + gap, 0.0), (to - gap, units as f64));
         chart.tooltip(from, to, &format!("{bin}: {}", pluralise(units, "unit")));
         rows.push(vec![bin, format_count(units)]);
     }

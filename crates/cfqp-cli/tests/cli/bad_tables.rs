@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::tables::wide_csv;
 use crate::{cfqp, refusals, succeed, text};
 
-const LINES: [&str; 56] = [
+const LINES: [&str; 58] = [
     // files
     "check gone.csv --x a --t t --y y",
     "check . --x a --t t --y y",
@@ -32,14 +32,16 @@ const LINES: [&str; 56] = [
     "check settings.csv --x t --t time --y y",
     "check settings.csv --x zz* --t time --y y",
     "check wide.csv --x id --t dose --y outcome",
-    "check wide.csv --x age --t ward --y outcome",
+    "check wide.csv --x age --t ward --t-kind number --y outcome",
+    "check wide.csv --x age --t ward --t-kind number,category --y outcome",
+    "check wide.csv --x age --t id --y outcome",
     "check wide.csv --x age --t dose --y outcome --x-shape 1,2",
     "check wide.csv --x age --t dose --y outcome --treated-at 3",
     "check words.csv --x a --t t --y y",
     "check comma.csv --x a --t t --y y",
     "check dates.csv --x t --t a --y y",
     "check unclear.csv --x a,d --t t --y y",
-    "check several.csv --x a --t t --y y",
+    "check several.csv --x a --t t --t-kind number --y y",
     "check same-id.csv --id id --x a --t t --y y",
     "check void.csv --x a --t t --y y",
     // samples

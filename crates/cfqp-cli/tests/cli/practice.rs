@@ -350,6 +350,8 @@ fn numbers_declared_as_levels_and_a_drug_with_a_dose() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     write(folder, "drugs.csv", drugs(240));
+    let asked = succeed(folder, "check drugs.csv --id id --x age --t arm,dose --y y");
+    assert!(asked.contains("rather than amounts, add --t-kind category,auto\n"), "{asked}");
     let columns = "--id id --x age --t arm,dose --t-kind category,number --y y";
     let checked = succeed(folder, &format!("check drugs.csv {columns}"));
     assert!(checked.contains("treatment arm: 3 levels") && checked.contains("treatment dose: "), "{checked}");
@@ -361,7 +363,26 @@ fn numbers_declared_as_levels_and_a_drug_with_a_dose() {
     let nobody = json(folder, "query arms.cfqp drugs.csv --treatment 1,9 --out n.csv");
     assert_eq!(nobody["off_support"], 240);
     let few = refused(folder, "query arms.cfqp drugs.csv --treatment 1 --out f.csv");
-    assert!(few.contains("1 values for 2 treatments") && few.contains("arm=2,dose=1"), "{few}");
+    assert!(few.contains("1 value for 2 treatments") && few.contains("arm=2,dose=1"), "{few}");
+    let held = "curve arms.cfqp drugs.csv --over dose --hold arm=2 --grid 0.2:0.8:3 --units p7 --out c.csv";
+    succeed(folder, held);
+    let curve = std::fs::read_to_string(folder.join("c.csv")).unwrap();
+    let asked: Vec<String> = curve
+        .lines()
+        .skip(1)
+        .map(|line| line.split(',').skip(3).take(2).collect::<Vec<_>>().join(" "))
+        .collect();
+    assert_eq!(asked, ["2 0.2", "2 0.5", "2 0.8"], "{curve}");
+    succeed(folder, "curve arms.cfqp drugs.csv --units p7 --out own_dose.csv");
+    let doses = std::fs::read_to_string(folder.join("own_dose.csv")).unwrap();
+    let is_own = |line: &str| line.split(',').nth(2) == line.split(',').nth(4);
+    assert!(doses.lines().count() == 4 && doses.lines().skip(1).all(is_own), "{doses}");
+    let unknown = refused(folder, "curve arms.cfqp drugs.csv --hold arm=7 --grid 0:1:3 --out d.csv");
+    assert!(unknown.contains("--hold: `7` is not a level of the treatment `arm`"), "{unknown}");
+    write(folder, "new.csv", "id,age\nn1,0.5\n".to_owned());
+    let kept = refused(folder, "curve arms.cfqp new.csv --grid 0:1:3 --out d.csv");
+    assert!(kept.contains("unit n1: its treatment is unknown") && kept.contains("--hold"), "{kept}");
+    succeed(folder, "curve arms.cfqp new.csv --hold arm=1 --grid 0:1:3 --out d.csv");
     succeed(folder, "report arms.cfqp drugs.csv --out report.html");
     succeed(folder, "diagnose arms.cfqp drugs.csv");
     let shown = succeed(folder, "model show arms.cfqp");

@@ -89,7 +89,7 @@ impl<'a> AskFile<'a> {
         self.question(Asking::Effect { from: from.into(), to: to.into() })
     }
 
-    /// Asks for the outcome under every treatment of `grid`.
+    /// Asks for the outcome under every treatment of `grid`; see [`Ask::curve`](crate::ask::Ask::curve).
     pub fn curve(self, grid: &'a Units) -> FileQuestion<'a> {
         self.question(Asking::Curve(grid))
     }

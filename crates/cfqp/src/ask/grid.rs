@@ -1,5 +1,6 @@
 //! Units repeated over a grid of treatments, for dose-response curves.
 
+use super::curve::{point_of_unit, unknown_treatment};
 use crate::Result;
 use crate::data::Units;
 use crate::data::table::UnitBatch;
@@ -16,7 +17,13 @@ impl GridUnits {
     pub(crate) fn new(batch: &UnitBatch, grid: &Units) -> Result<Self> {
         let (n, points) = (batch.data.len(), grid.len());
         let rows: Vec<usize> = (0..n).flat_map(|i| std::iter::repeat_n(i, points)).collect();
-        let treatments = Units::new("grid", grid.shape().to_vec(), grid.values().repeat(n))?;
+        let at = |row: usize| {
+            let unit = row / points;
+            point_of_unit(grid, row % points, &batch.data, unit)
+                .ok_or_else(|| unknown_treatment(batch.ids.text(unit)))
+        };
+        let values = (0..n * points).map(at).collect::<Result<Vec<_>>>()?.concat();
+        let treatments = Units::new("grid", grid.shape().to_vec(), values)?;
         let units = batch.pick(&rows)?;
         Ok(Self { units: separate_points(units, points)?, treatments })
     }

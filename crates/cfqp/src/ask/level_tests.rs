@@ -6,7 +6,7 @@ use std::path::Path;
 use rand::RngExt as _;
 use rand_distr::{Distribution, StandardNormal};
 
-use crate::ask::AskOptions;
+use crate::ask::{AskOptions, CurveSpec};
 use crate::config::{Base, Classes, FitConfig};
 use crate::data::Units;
 use crate::data::table::{Table, TableSpec};
@@ -75,7 +75,7 @@ fn levels_are_asked_about_by_name_also_after_loading() {
     let by_name = model.ask(&table).under("C").answers().unwrap();
     let by_elements = fitted.ask(&table).under([0.0, 1.0]).answers().unwrap();
     assert_eq!(by_name.point, by_elements.point);
-    let grid = model.level_treatments().unwrap();
+    let grid = model.curve_grid(&CurveSpec::default()).unwrap();
     assert_eq!(grid.values(), [0.0, 0.0, 1.0, 0.0, 0.0, 1.0]);
     let curve = model.ask(&table).curve(&grid).answers().unwrap();
     assert_eq!((curve.len(), &curve[2].point), (3, &by_name.point));
@@ -121,4 +121,39 @@ fn a_drug_and_a_dose_are_asked_about_together() {
     assert!(model.ask(&table).under("C").answers().unwrap_err().hint().unwrap().contains("drug=C,dose=1"));
     let effect = mean(&model.ask(&table).effect("A,0.5", "C,0.5").answers().unwrap().point);
     assert!((effect - 0.6).abs() < 0.2, "{effect}");
+}
+
+#[test]
+fn a_curve_over_the_dose_holds_the_drug() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = table(folder.path(), 200, "drug,dose", |_, random| random);
+    let model = fit(&table);
+    let amounts = [0.2, 0.8];
+    let dose = CurveSpec { amounts: Some(&amounts), ..CurveSpec::default() };
+    let under = |text: &str| model.ask(&table).under(text).answers().unwrap().point;
+    let held = model.curve_grid(&CurveSpec { held: Some("drug=C"), ..dose }).unwrap();
+    assert_eq!(held.values(), [0.0, 1.0, 0.2, 0.0, 1.0, 0.8]);
+    let curve = model.ask(&table).curve(&held).answers().unwrap();
+    assert_eq!([&curve[0].point, &curve[1].point], [&under("C,0.2"), &under("C,0.8")]);
+
+    // without a value, every unit keeps its own drug
+    let own = model.ask(&table).curve(&model.curve_grid(&dose).unwrap()).answers().unwrap();
+    let by_drug = ["A,0.8", "B,0.8", "C,0.8"].map(under);
+    for i in 0..table.data.len() {
+        let drug = table.data.t().row(i)[..2].iter().position(|element| *element == 1.0).map_or(0, |k| k + 1);
+        assert_eq!(own[1].point.row(i), by_drug[drug].row(i));
+    }
+    // without amounts, the curve goes through the drugs
+    let drugs = model.curve_grid(&CurveSpec { held: Some("dose=0.5"), ..CurveSpec::default() }).unwrap();
+    assert_eq!(drugs.values(), [0.0, 0.0, 0.5, 1.0, 0.0, 0.5, 0.0, 1.0, 0.5]);
+    for wrong in ["drug=D", "dose=1", "colour=B", "B"] {
+        assert!(model.curve_grid(&CurveSpec { held: Some(wrong), ..dose }).is_err(), "{wrong}");
+    }
+    assert!(model.curve_grid(&CurveSpec { over: Some("drug"), ..dose }).is_err(), "levels have no amounts");
+
+    let (x, t) = (table.data.x().clone(), Units::all_missing(vec![3], table.data.len()));
+    let new = crate::Dataset::new(x, t, Units::all_missing(vec![1], table.data.len())).unwrap();
+    let error = model.ask(&new).curve(&model.curve_grid(&dose).unwrap()).answers().unwrap_err();
+    assert!(error.to_string().contains("unit 0: its treatment is unknown"), "{error}");
+    assert!(model.ask(&new).curve(&held).answers().is_ok());
 }

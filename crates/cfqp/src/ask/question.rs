@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::answer::Answers;
+use super::curve::treatments_at;
 use super::options::{AskOptions, option_setters};
 use crate::data::{Dataset, UnitData, Units};
 use crate::model::Model;
@@ -129,7 +130,8 @@ impl<'a> Ask<'a> {
         self.question(Some(from.into()), to.into())
     }
 
-    /// Asks for the outcome under every treatment of `grid` in turn: a dose-response curve per unit.
+    /// Asks for the outcome under every treatment of `grid` in turn: a dose-response curve per unit. Elements that are missing
+    /// in the grid are those of each unit's own treatment; see [`Model::curve_grid`].
     pub fn curve(self, grid: &'a Units) -> CurveQuestion<'a> {
         CurveQuestion { ask: self, grid, options: AskOptions::default() }
     }
@@ -196,7 +198,7 @@ impl CurveQuestion<'_> {
     /// As [`Question::answers`].
     pub fn answers(&self) -> Result<Vec<Answers>> {
         let data = self.ask.units()?;
-        let at = |i| Units::new("grid", self.grid.shape().to_vec(), self.grid.row(i).to_vec());
-        (0..self.grid.len()).map(|i| self.ask.model.outcomes(data, &at(i)?, self.options)).collect()
+        let at = |p: usize| treatments_at(self.grid, p, data);
+        (0..self.grid.len()).map(|p| self.ask.model.outcomes(data, &at(p)?, self.options)).collect()
     }
 }

@@ -110,6 +110,9 @@ impl Model {
             let extra: Vec<String> =
                 new_treatments.map_or(Vec::new(), |names| names.split(',').map(str::to_owned).collect());
             check_columns(path, layout, &extra)?;
+            if !missing_outcome {
+                check_outcomes(path, layout)?;
+            }
             let new_treatments = new_columns(&layout.t, extra);
             let elements = new_treatments.iter().map(TreatmentColumn::elements).sum();
             let (missing_x, new) = (shapes.missing, new_treatments.len());
@@ -160,6 +163,19 @@ fn check_columns(path: &Path, layout: &Layout, names: &[String]) -> Result<()> {
             Err(Error::file(path, format!("column `{name}` does not exist"), hint))
         }
     }
+}
+
+/// Checks that the table `path` has an outcome.
+fn check_outcomes(path: &Path, layout: &Layout) -> Result<()> {
+    let columns = read_column_names(path, &layout.file_options(path))?;
+    let outcomes = layout.outcome_columns();
+    if outcomes.iter().any(|name| columns.contains(name)) {
+        return Ok(());
+    }
+    let problem = format!("there is no outcome: the file has no column {}", list_names(&outcomes));
+    let hint = "verdicts and reports need units with outcomes, such as those of the fit; questions about single units \
+                do not";
+    Err(Error::file(path, problem, hint))
 }
 
 /// Reads one treatment per unit from an `.npz` file.

@@ -31,6 +31,26 @@ impl Model {
         }
     }
 
+    /// A treatment as text, such as `B` or `0.5`; several treatments of a table with their names, as `drug B, dose 0.5`.
+    ///
+    /// # Panics
+    /// If `t` has fewer elements than the treatments of the model.
+    pub fn treatment_text(&self, t: &[f32], number: impl Fn(f32) -> String) -> String {
+        let text = |value: TreatmentValue| match value {
+            TreatmentValue::Number(value) => number(value),
+            TreatmentValue::Level(level) => level,
+        };
+        let values = self.treatment_values(t).into_iter().map(text);
+        match self.layout().filter(|layout| layout.t.len() > 1) {
+            Some(layout) => {
+                let named =
+                    layout.t.iter().zip(values).map(|(column, value)| format!("{} {value}", column.name));
+                named.collect::<Vec<_>>().join(", ")
+            }
+            None => values.collect::<Vec<_>>().join(","),
+        }
+    }
+
     /// The columns of the treatments; those of arrays are named by number.
     pub(crate) fn treatment_columns(&self) -> Vec<TreatmentColumn> {
         match self.layout() {
@@ -53,14 +73,6 @@ impl Model {
             start = end;
         }
         None
-    }
-
-    /// One treatment per level, the reference first, of a model whose only treatment has levels: the grid of a curve over
-    /// levels. None for other models.
-    pub fn level_treatments(&self) -> Option<Units> {
-        let column = self.layout().filter(|layout| layout.t.len() == 1)?.t.first()?;
-        let levels = column.level_elements();
-        Units::new("levels", vec![column.elements()], levels.concat()).ok().filter(|_| !levels.is_empty())
     }
 
     /// Checks that treatments of a model with levels are levels.

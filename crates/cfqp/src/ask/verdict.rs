@@ -9,7 +9,6 @@ use super::rho::Rho;
 use super::treatments::treatment_quantiles;
 use crate::Result;
 use crate::config::Classes;
-use crate::data::table::TreatmentValue;
 use crate::data::{Dataset, UnitData, Units};
 use crate::density::SecondWorld;
 use crate::math::{coverage, normal_cdf, normal_half_width};
@@ -251,12 +250,8 @@ impl Model {
         let count = compared.len() as f64;
         let limit = |single: f64| normal_half_width(1.0 - 2.0 * normal_tail(single) / count);
         let limits = VerdictLimits { ok: limit(MAX_DISTANCES.0), failed: limit(MAX_DISTANCES.1) };
-        let text = |value: TreatmentValue| match value {
-            TreatmentValue::Number(number) => short(f64::from(number)),
-            TreatmentValue::Level(level) => level,
-        };
-        let list = |t: &[f32]| self.treatment_values(t).into_iter().map(text).collect::<Vec<_>>().join(",");
-        let sentence = format!("for {} against {}, {sentence}", list(to), list(from));
+        let text = |t: &[f32]| self.treatment_text(t, |value| short(f64::from(value)));
+        let sentence = format!("for {} against {}, {sentence}", text(to), text(from));
         Ok(Some(Verdict::new(Assumption::PlainAgreement, distance(farthest), limits, sentence)))
     }
 
@@ -295,9 +290,12 @@ impl Model {
             }
         }
         let share = true_share(supported.into_iter());
-        let received = match levels {
-            Some(_) => "every level of the treatment",
-            None => "treatments from the 10th to the 90th percentile",
+        let received = match (levels, self.layout().filter(|layout| layout.t.len() > 1)) {
+            (Some(_), None) => "every level of the treatment",
+            (Some(_), Some(_)) => {
+                "every level of the first treatment that has levels, with the others as a typical unit received them"
+            }
+            (None, _) => "treatments from the 10th to the 90th percentile",
         };
         let sentence = format!("for {:.1}% of units, similar units received {received}", 100.0 * share);
         Ok(Verdict::new(Assumption::Overlap, share, VerdictLimits { ok: 0.8, failed: 0.5 }, sentence))

@@ -240,6 +240,14 @@ impl Layout {
         columns
     }
 
+    /// The names of the columns of outcomes.
+    pub(crate) fn outcome_columns(&self) -> Vec<String> {
+        match &self.form {
+            TableForm::Wide { y, .. } => y.columns(),
+            TableForm::Long(samples) => samples.outcomes.clone(),
+        }
+    }
+
     /// Whether there are covariates. Units of a table without any have an x of one element that is always 0.
     pub fn has_covariates(&self) -> bool {
         match &self.form {

@@ -59,7 +59,9 @@ impl Layout {
         }
         let parts: Vec<&str> = text.split(',').collect();
         if parts.len() != self.t.len() {
-            let problem = format!("{} values for {} treatments", parts.len(), self.t.len());
+            let values =
+                if parts.len() == 1 { "1 value".to_owned() } else { format!("{} values", parts.len()) };
+            let problem = format!("{values} for {} treatments", self.t.len());
             return Err(Problem::new(
                 problem,
                 format!("give one value for each: {}", self.example_treatment()),
@@ -130,6 +132,7 @@ mod tests {
         let two = layout(vec![drug(), TreatmentColumn::number("dose")]);
         assert_eq!(two.parse_treatment("B,0.8").unwrap(), [1.0, 0.0, 0.8]);
         assert_eq!(two.parse_treatment("dose=-2, drug=A").unwrap(), [0.0, 0.0, -2.0]);
+        assert_eq!(two.parse_treatment("A,true").unwrap(), [0.0, 0.0, 1.0]);
         let values: Vec<String> =
             two.treatment_values(&[0.0, 1.0, 0.5]).iter().map(ToString::to_string).collect();
         assert_eq!(values, ["C", "0.5"]);

@@ -88,7 +88,8 @@ impl ResolvedColumns {
         wanted: TreatmentKind,
     ) -> Result<Vec<String>, Problem> {
         if kinds.len() > 1 && kinds.len() != self.t.len() {
-            let problem = format!("t_kind: {} kinds for {} treatments", kinds.len(), self.t.len());
+            let s = if self.t.len() == 1 { "" } else { "s" };
+            let problem = format!("t_kind: {} kinds for {} treatment{s}", kinds.len(), self.t.len());
             return Err(Problem::new(problem, "give one kind for all treatments, or one for each"));
         }
         let kind = |j: usize| kinds.get(if kinds.len() == 1 { 0 } else { j });

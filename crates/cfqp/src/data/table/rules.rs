@@ -1,6 +1,6 @@
 //! What a unit must have to be used.
 
-use super::layout::{Layout, TableForm};
+use super::layout::Layout;
 
 /// What a unit may lack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,10 +29,9 @@ impl UnitRules {
     /// The columns of `layout` that a table with these `columns` need not have, and has not: all outcomes, and with them
     /// all treatments received. A table of samples needs its columns, as outcomes are covariates before the treatment.
     pub(super) fn absent_columns(&self, layout: &Layout, columns: &[String]) -> Vec<String> {
-        let TableForm::Wide { y, .. } = &layout.form else { return Vec::new() };
         let is_absent = |names: &[String]| names.iter().all(|name| !columns.contains(name));
-        let outcomes = y.columns();
-        if !self.missing_outcome || !is_absent(&outcomes) {
+        let outcomes = layout.outcome_columns();
+        if layout.samples().is_some() || !self.missing_outcome || !is_absent(&outcomes) {
             return Vec::new();
         }
         let mut received = layout.treatment_names();

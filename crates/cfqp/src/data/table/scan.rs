@@ -300,8 +300,7 @@ impl ColumnScan {
             return;
         }
         if numeric.contains(&self.name) {
-            let problem = format!("the treatment `{}` should be a number, but holds texts", self.name);
-            problems.add(Problem::new(problem, "fix the cells, or set `t_kind` to category"));
+            return self.check_numbers(problems);
         }
         if let [level] = &self.levels().into_keys().collect::<Vec<_>>()[..] {
             let problem = format!("the treatment `{}` is `{level}` in every row", self.name);

@@ -268,6 +268,7 @@ pub(crate) fn check_present(wanted: &[String], columns: &[String]) -> Result<(),
     let Some(first) = missing.first() else { return Ok(()) };
     let others = match missing.len() - 1 {
         0 => String::new(),
+        1 => ", nor 1 other column of the model".to_owned(),
         more => format!(", nor {more} other columns of the model"),
     };
     let rename = nearest(first, columns)

@@ -8,14 +8,11 @@ use super::read_summary::{DroppedUnits, ReadSummary};
 use super::role::ColumnRole;
 use super::scan::{ColumnContent, ColumnScan};
 use super::treatment::TreatmentColumn;
-use super::warning::Warning;
+use super::warning::{MAX_POSSIBLE_LEVELS, Warning};
 use crate::data::{Dataset, MIN_SUBJECTS, MIN_UNITS, OutcomeKind, Units};
 
 /// The share of missing cells above which a column has many.
 const MAX_MISSING_SHARE: f64 = 0.3;
-
-/// The largest number of distinct values of a treatment that may be names of levels.
-const MAX_POSSIBLE_LEVELS: usize = 4;
 
 /// What was read from a table or an array file, and whether a model can be fitted to it.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -6,6 +6,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::cells::Cell;
 use super::levels::LevelIndex;
 use super::names::{list_names, nearest};
 use super::numbers::parse_number;
@@ -158,7 +159,10 @@ impl TreatmentColumn {
     pub(crate) fn parse(&self, text: &str) -> Result<Vec<f32>, Problem> {
         let text = text.trim();
         let Some(levels) = &self.levels else {
-            let value = parse_number(text).map(|value| value as f32).filter(|value| value.is_finite());
+            // as in the cells of a table, true is 1
+            let truth = || Cell::Text(text).value();
+            let value = parse_number(text).or_else(truth).map(|value| value as f32);
+            let value = value.filter(|value| value.is_finite());
             return value.map(|value| vec![value]).ok_or_else(|| self.not_a_number(text));
         };
         self.find_level(text).ok_or_else(|| self.unknown_level(text, levels))

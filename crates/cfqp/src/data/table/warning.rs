@@ -13,6 +13,8 @@ use crate::data::{Dataset, MIN_UNITS, OutcomeKind, Units};
 
 /// A variable with at most this number of distinct values has few.
 const MAX_FEW_VALUES: usize = 10;
+/// The largest number of distinct values of a treatment that may be names rather than amounts.
+pub(super) const MAX_POSSIBLE_LEVELS: usize = 4;
 /// Distinct values say nothing unless there are this many observations of each on average.
 const MIN_OBSERVATIONS_PER_VALUE: usize = 5;
 /// The share of zeros above which a continuous outcome has many.
@@ -244,11 +246,17 @@ impl fmt::Display for Warning {
             Self::TwoValuedOutcome { .. } | Self::FewWholeNumbers { .. } | Self::ManyZeros { .. } => {
                 self.fmt_outcome(f)
             }
-            Self::FewTreatmentValues { treatment, values } => write!(
-                f,
-                "the treatment `{treatment}` has only {values} distinct values: ask about those only, answers between \
-                 them are interpolated"
-            ),
+            Self::FewTreatmentValues { treatment, values } => {
+                let names = match values {
+                    0..=MAX_POSSIBLE_LEVELS => "; if they are names rather than amounts, declare a category",
+                    _ => "",
+                };
+                write!(
+                    f,
+                    "the treatment `{treatment}` has only {values} distinct values: ask about those only, answers between \
+                     them are interpolated{names}"
+                )
+            }
             Self::FewUnits(units) => {
                 write!(f, "{units} units are few: below about 100, intervals are wide and classes uncertain")
             }

@@ -68,7 +68,7 @@ fn treatments_that_cannot_be_used_are_problems() {
     let mixed = "x,t,y\n1,1,1\n2,2,2\n3,high,3\n";
     assert_error(mixed, &spec, "column `t`", "set `t_kind` to category if the cells are names");
     let numbers = TableSpec { t_kind: vec![TreatmentKind::Number], ..spec.clone() };
-    assert_error("x,t,y\n1,A,1\n2,B,2\n", &numbers, "should be a number", "set `t_kind` to category");
+    assert_error("x,t,y\n1,A,1\n2,B,2\n", &numbers, "are not numbers", "set `t_kind` to category");
     let many: String = (0..70).map(|i| format!("{i},L{i},{i}\n")).collect();
     assert_error(&format!("x,t,y\n{many}"), &spec, "more than 64 categories", "merge rare categories");
     let dates = "x,t,y\n1,2024-03-01,1\n2,2024-03-02,2\n";
