@@ -257,14 +257,36 @@ mod tests {
         assert_eq!(row[11], "2 of 2 (true 3; found 3 3)");
         assert_eq!(row[13], "1 ok, 1 failed");
         assert_eq!(fit_row(&fits[0]).len(), FIT_COLUMNS.len());
+        assert_eq!(row[5..8], ["–", "–", "–"]);
         let text = summary_text(&Summary::new(&worlds, &fits));
         assert!(
             text.contains("mean 2.50, largest 2.50 (crossing), largest of one fit 3.00 (crossing)"),
             "{text}"
         );
         assert!(
-            text.contains("0 of 1 fit with \"ok\" (0.0%)") && text.contains("there are no such fits"),
+            !text.contains("log loss")
+                && text.contains("0 of 1 fit with \"ok\" (0.0%)")
+                && text.contains("there are no such fits"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn log_losses_are_shown_where_answers_are_probabilities() {
+        let counts =
+            TableFit { log_loss_limit: Some(1.3), ..fit(TableWorld::Count, 0.1, 0.08, 0.9, Grade::Ok) };
+        let chances = TableFit {
+            log_loss: Some(0.3),
+            log_loss_limit: Some(0.25),
+            log_loss_ratio: Some(1.2),
+            ..fit(TableWorld::YesNo, 0.3, 0.28, 0.9, Grade::Ok)
+        };
+        let fits = [counts, chances];
+        assert_eq!(fit_row(&fits[0])[6..9], ["–", "–", "–"]);
+        assert_eq!(fit_row(&fits[1])[6..9], ["0.300", "0.250", "1.20"]);
+        assert!(line(&fits[1]).contains("log loss 0.300, limit 0.250, ratio 1.20"));
+        assert!(!line(&fits[0]).contains("log loss"));
+        let text = summary_text(&Summary::new(&by_world(&fits), &fits));
+        assert!(text.contains("ratio of log loss and its limit: largest 1.20 (yes-no)"), "{text}");
     }
 }

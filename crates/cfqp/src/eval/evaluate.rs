@@ -302,7 +302,7 @@ mod tests {
     use crate::config::{Base, Classes, FitConfig};
     use crate::data::NpzArray;
     use crate::fit::Fit;
-    use crate::sim::{Oscillator, Table};
+    use crate::sim::{Oscillator, Table, TableWorld};
 
     #[test]
     fn a_model_is_scored_against_simulated_counterfactuals() {
@@ -342,6 +342,58 @@ mod tests {
         assert_eq!((found.limit, found.ratio), (Some(0.0), None));
         let few = Units::new("y_bayes", vec![1], vec![0.0; 3]).unwrap();
         assert!(limit_scores(limit, &simulated.data, &Reference { y_bayes: Some(few), ..truth }).is_err());
+    }
+
+    #[test]
+    fn probabilities_are_scored_by_log_loss_and_cover_the_best_ones() {
+        let table = Table { world: TableWorld::YesNo, ..Table::default() };
+        let (train, test) = (table.simulate(300, 1).unwrap(), table.simulate(200, 2).unwrap());
+        let config = FitConfig { classes: Classes::Given(1), members: Some(2), ..FitConfig::default() };
+        let fitted = Fit::new(config).run(&train.data).unwrap();
+        let truth = Reference::from(test.truth);
+        let same_noise = AskOptions { rho: Rho::Given(1.0), ..AskOptions::default() };
+        let found = evaluate(&fitted, &test.data, &truth, same_noise).unwrap();
+        let answers = fitted.outcomes(&test.data, &truth.t_new, same_noise).unwrap();
+        let best = truth.y_bayes.clone().unwrap();
+        let expected = |answers: &Units| {
+            let loss = |(y, p): (&f32, &f32)| -f64::from(1.0 - (y - p).abs()).clamp(0.001, 0.999).ln();
+            crate::math::mean(
+                &truth.y_new.values().iter().zip(answers.values()).map(loss).collect::<Vec<_>>(),
+            )
+        };
+        let (loss, limit) = (found.log_loss.unwrap(), found.log_loss_limit.unwrap());
+        assert!((loss - expected(&answers.point)).abs() < 1e-4 && (limit - expected(&best)).abs() < 1e-4);
+        assert!((found.log_loss_ratio.unwrap() - loss / limit).abs() < 1e-12 && loss > limit);
+        let covered = coverage(&best, &answers.lower, &answers.upper).unwrap();
+        assert_eq!(found.coverage, Some(covered.share));
+        let unknown = Reference { y_bayes: None, ..truth };
+        let found = evaluate(&fitted, &test.data, &unknown, same_noise).unwrap();
+        assert_eq!((found.log_loss, found.log_loss_limit, found.coverage), (Some(loss), None, None));
+    }
+
+    #[test]
+    fn intervals_cover_outcomes_and_best_probabilities() {
+        let units = |values: &[f32]| Units::new("y", vec![2], values.to_vec()).unwrap();
+        let kinds = [OutcomeKind::YesNo, OutcomeKind::Count];
+        let truth = Reference {
+            t_new: units(&[0.0; 4]),
+            y_new: units(&[1.0, 3.0, 0.0, 5.0]),
+            z: None,
+            y_bayes: Some(units(&[0.7, 2.0, 0.2, 4.0])),
+            p_bayes: Some(Units::new("p", vec![1], vec![0.5, 0.25]).unwrap()),
+        };
+        let covered = covered_truth(&truth, &kinds).unwrap().unwrap();
+        assert_eq!(covered.values(), [0.7, 3.0, 0.2, 5.0]);
+        let without = Reference { y_bayes: None, ..truth.clone() };
+        let covered = covered_truth(&without, &kinds).unwrap().unwrap();
+        assert_eq!(covered.mask().unwrap(), [false, true, false, true]);
+        assert_eq!(covered_truth(&without, &[OutcomeKind::YesNo; 2]).unwrap(), None);
+        // answers about counts have no log loss, but their limit is known
+        let found = log_losses(&truth.y_new, &truth, &[OutcomeKind::Count; 2]).unwrap();
+        assert_eq!((found.log_loss, found.log_loss_ratio), (None, None));
+        assert!((found.log_loss_limit.unwrap() - 1.5 * 2.0_f64.ln()).abs() < 1e-6);
+        let few = Reference { y_bayes: Some(units(&[0.0; 2])), ..truth };
+        assert!(covered_truth(&few, &kinds).is_err());
     }
 
     #[test]

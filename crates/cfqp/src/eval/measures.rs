@@ -140,6 +140,18 @@ mod tests {
     }
 
     #[test]
+    fn a_category_counts_once_and_probabilities_are_clipped() {
+        let level = OutcomeKind::Level(0);
+        let truth = Units::new("y", vec![4], vec![0.0, 1.0, 0.0, 7.0, 1.0, 0.0, 0.0, 2.0]).unwrap();
+        let answer = Units::new("p", vec![4], vec![0.3, 0.5, 0.2, 6.0, 0.0, 0.9, 0.1, 2.0]).unwrap();
+        let kinds = [level, level, level, OutcomeKind::Number];
+        let found = log_loss(&truth, &answer, &kinds).unwrap().unwrap();
+        assert!((found + 0.5 * (0.5_f64.ln() + 0.001_f64.ln())).abs() < 1e-6, "{found}");
+        assert_eq!(log_loss(&truth, &answer, &[OutcomeKind::Number; 4]).unwrap(), None);
+        assert!(log_loss(&truth, &units(&[0.0; 4]), &kinds).is_err());
+    }
+
+    #[test]
     fn different_shapes_and_a_truth_without_observations_are_refused() {
         let error = mse(&units(&[0.0; 4]), &units(&[0.0; 2])).unwrap_err();
         let message = "answer: there are 1 units of shape [2], but the truth has 2 units of shape [2]";

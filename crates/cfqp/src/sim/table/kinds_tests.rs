@@ -97,7 +97,7 @@ fn drawn_answer(observed: &ObservedKind<'_>, t_new: &[f64], y_new: f64) -> (Vec<
         let [noise, fresh] = [(), ()].map(|()| UnitNoise { rank: rng.random(), move_to: rng.random() });
         let is_same = rng.random::<f64>() < observed.rho;
         // amounts have a density: those nearby count
-        let is_near = |(a, b): (&f64, &f64)| (a - b).abs() <= 0.01 * b;
+        let is_near = |(a, b): (&f64, &f64)| (a - b).abs() <= 0.015 * b;
         if !here[k].outcome(noise).iter().zip(&observed.y).all(is_near) {
             continue;
         }

@@ -57,7 +57,7 @@ impl TableWorld {
             }
             Self::Amount => {
                 let positive = sigmoid(0.6 * base + [-0.6 + 2.2 * dose, 0.3 + 0.6 * dose][k]);
-                let location = 3.0 + 0.3 * base + [0.8 * dose, 0.3 + 0.2 * dose][k];
+                let location = 0.3 * base + [2.8 + 0.8 * dose, 4.0 - 0.4 * dose][k];
                 OutcomeLaw::Amount(AmountLaw { zero: 1.0 - positive, location, sd })
             }
             _ => unreachable!("the outcome is a number"),
