@@ -17,7 +17,7 @@ fn main() -> cfqp::Result<()> {
     let same_noise = AskOptions { rho: Rho::Given(1.0), ..AskOptions::default() };
     let scores = evaluate(&model, &test.data, &truth, same_noise)?;
     println!("counterfactual error {:.6}, with fresh noise {:.6}", scores.cf_mse, scores.cf_mse_rho0);
-    println!("coverage of 90% intervals {:.3}", scores.coverage);
+    println!("coverage of 90% intervals {:.3}", scores.coverage.unwrap_or(f64::NAN));
 
     let answers = model.ask(&test.data).under(&test.truth.t_new).options(same_noise).answers()?;
     println!("unit 0, first steps of channel 0:");

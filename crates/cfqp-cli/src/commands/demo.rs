@@ -181,7 +181,7 @@ fn text(report: &Report<'_>, out: &Path) -> String {
     let rest = align_facts(&[
         ("hidden classes found", report.classes.to_string()),
         ("class accuracy", format_percent(found.class_accuracy.unwrap_or(f64::NAN))),
-        ("coverage of 90% intervals", format_percent(found.coverage)),
+        ("coverage of 90% intervals", format_percent(found.coverage.unwrap_or(f64::NAN))),
         (
             "fit, queries, total",
             format!("{:.1} s, {:.2} s, {:.1} s", report.fit_seconds, found.query_seconds, report.seconds),

@@ -159,7 +159,7 @@ fn text(report: &Report<'_>, [to, from]: &[String; 2]) -> String {
         text += "no unit is on support: similar units did not receive these treatments\n";
     }
     text += &plain_table(report.plain);
-    text += &causation_table(report.causation, &list(&report.from), &list(&report.to));
+    text += &causation_table(report.causation, from, to);
     text += &format!("rho: {}\n", report.rho);
     text += &report.counts.text();
     text + &report.out.map_or(String::new(), |out| format!("wrote {}\n", shell_quote(out)))

@@ -28,7 +28,10 @@ An .npz FILE has x, t, y and the truth: t_new, y_new and, for the accuracy of cl
 --truth names an .npz file with the truth of its units, in the same order. Where the truth has y_bayes, the \
 best answers that the observed values allow (simulate table), their error is printed as the Bayes limit. \
 The first error is divided by the variance of x in the training units (images: in pixels), the limit by the \
-variance of y in FILE.";
+variance of y in FILE.
+
+Answers about yes/no outcomes and categories (elements of 0 or 1 of which every unit has one 1) are probabilities. Their log \
+loss is the mean of -log of the probability of what happened, clipped to [0.001, 0.999]; intervals are compared with y_bayes.";
 
 const FILE_HELP: &str =
     "The units and their truth: an .npz file with x, t, y, t_new, y_new and optionally z; or a table";
@@ -101,18 +104,37 @@ fn format_limit(limit: f64, ratio: Option<f64>) -> String {
     ratio.map_or(limit.clone(), |ratio| format!("{limit}; the error is {ratio:.2} times the limit"))
 }
 
+/// The log loss, its limit, and the former as a multiple of the latter.
+fn format_log_loss(log_loss: f64, limit: Option<f64>, ratio: Option<f64>) -> String {
+    let mut text = format_short(log_loss);
+    text.extend(limit.map(|limit| format!("; Bayes limit {}", format_short(limit))));
+    text.extend(ratio.map(|ratio| format!("; the log loss is {ratio:.2} times the limit")));
+    text
+}
+
+/// The coverage of the intervals and their width.
+fn format_coverage(found: &Evaluation) -> String {
+    let width = format!("mean width {}", format_short(found.width));
+    let Some(coverage) = found.coverage else {
+        return format!("not known without the best probabilities (y_bayes), {width}");
+    };
+    let whose = if found.log_loss.is_some() { " of the best probabilities" } else { "" };
+    format!("{}{whose} at level {}, {width}", format_percent(coverage), found.level)
+}
+
 fn summary(report: &Report) -> String {
     let found = &report.evaluation;
     let mut rows = vec![("counterfactual MSE", errors(report))];
     rows.extend(found.limit.map(|limit| ("Bayes limit", format_limit(limit, found.ratio))));
+    let log_loss = |loss| format_log_loss(loss, found.log_loss_limit, found.log_loss_ratio);
+    rows.extend(found.log_loss.map(|loss| ("log loss", log_loss(loss))));
     rows.push(("with fresh noise (rho = 0)", format_short(found.cf_mse_rho0)));
     rows.extend(found.ssim.map(|ssim| ("structural similarity", format!("{ssim:.3}"))));
     if let (Some(accuracy), Some(ari)) = (found.class_accuracy, found.ari) {
         rows.push(("class accuracy", format!("{} (adjusted Rand index {ari:.3})", format_percent(accuracy))));
     }
-    let level = format!("{} at level {}", format_percent(found.coverage), found.level);
     rows.extend([
-        ("interval coverage", format!("{level}, mean width {}", format_short(found.width))),
+        ("interval coverage", format_coverage(found)),
         ("answers without warnings", format_percent(found.ok)),
         ("seconds", format!("{:.2}", found.query_seconds)),
     ]);

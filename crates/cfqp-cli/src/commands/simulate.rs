@@ -32,7 +32,7 @@ Examples:
   cfqp simulate table --world crossing --out table.csv        one outcome column
 
 An .npz file has x, t, y and, for evaluation only, the truth: z (class), t_new, y_new and, for tables, y_bayes \
-(the best answer that the observed values allow). For a .csv, .parquet or .arrow file, the truth is written \
+(the best answer that the observed values allow; for counts, also p_bayes, the best probability of y_new). For a .csv, .parquet or .arrow file, the truth is written \
 to a separate file, FILE.truth.npz, which fits never read.";
 
 /// Simulate a data set with known counterfactuals
@@ -126,19 +126,25 @@ struct IhdpArgs {
     common: CommonArgs,
 }
 
-/// A table with one outcome column, in one of 14 worlds, with the Bayes limit (1 to 5 classes)
+/// A table with one outcome, in one of 19 worlds, with the Bayes limit (1 to 5 classes)
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   cfqp simulate table --world prior --n 2000 --seed 1 --out train.npz
   cfqp simulate table --world heavy --out heavy.csv
   cfqp simulate table --world crossing --n 500 --repeats 4 --out repeats.csv
+  cfqp simulate table --world yes-no --n 4000 --out recovery.csv
 
 `cfqp evaluate` prints the Bayes limit of these data: the error of the best answers that the observed values \
 allow, with the true curves, weights and noise known. The new treatment is drawn as the first one was.
 
 With --repeats, --rho is the correlation of the noise of any two rows of a subject, and of a row and its \
-counterfactual; the limit is that of answers which use all rows of the subject.")]
+counterfactual; the limit is that of answers which use all rows of the subject.
+
+Where the outcome is yes/no (0 or 1), a count, an amount with zeros or a category, --rho is the probability that the \
+noise is the same under the new treatment, and there are no repeats. The category has three columns of 0 or 1 (y0, y1, y2 in \
+tables), of which every unit has one 1; the treatment of `arms` has two (t1, t2). Kinds of outcomes are not in the files: they are \
+recognised from the values.")]
 struct TableArgs {
     /// Number of subjects; the file has N times R units
     #[arg(long, value_name = "N", default_value_t = 2000, value_parser = parse_count(MAX_UNITS))]
@@ -178,6 +184,11 @@ fn describe_world(world: TableWorld) -> &'static str {
         TableWorld::NoSeparation => "two classes that differ by much less than the noise",
         TableWorld::SeveralTreatments => "two treatments, three classes that respond to them differently",
         TableWorld::Single => "one class, a smooth response",
+        TableWorld::YesNo => "a yes/no outcome, two classes that respond strongly and weakly",
+        TableWorld::Count => "counts (negative binomial), two classes",
+        TableWorld::Category => "one of three levels without an order, two classes",
+        TableWorld::Amount => "zero or a positive amount (log-normal), two classes",
+        TableWorld::Arms => "a treatment with three levels, two classes that respond oppositely",
     }
 }
 
@@ -348,5 +359,6 @@ fn truth<'a>(simulated: &'a Simulated, z: &'a [i64]) -> Vec<(&'static str, NpzAr
         ("y_new", NpzArray::units(&truth.y_new)),
     ];
     arrays.extend(truth.y_bayes.iter().map(|best| ("y_bayes", NpzArray::units(best))));
+    arrays.extend(truth.p_bayes.iter().map(|best| ("p_bayes", NpzArray::units(best))));
     arrays
 }

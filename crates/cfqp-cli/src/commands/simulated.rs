@@ -72,7 +72,7 @@ fn mismatch(out: &Path) -> Failure {
 pub(super) enum TableForm {
     /// Two series per unit.
     Series(SeriesColumns),
-    /// Numbers: the columns id, subject (if subjects have several units), x0, x1, ..., t or t1, t2, ..., y.
+    /// Numbers: the columns id, subject (if subjects have several units), x0, x1, ..., t or t1, t2, ..., y or y0, y1, ...
     Numbers,
 }
 
@@ -84,7 +84,11 @@ impl TableForm {
             Self::Numbers => {
                 let group = if data.groups().is_some() { " --group subject" } else { "" };
                 let t = treatment_names(data.t().elements()).join(",");
-                format!("--id id{group} --x x0..x{} --t {t} --y y", data.x().elements() - 1)
+                let y = match data.y().elements() {
+                    1 => "y".to_owned(),
+                    levels => format!("y0..y{}", levels - 1),
+                };
+                format!("--id id{group} --x x0..x{} --t {t} --y {y}", data.x().elements() - 1)
             }
         }
     }
@@ -94,6 +98,13 @@ fn treatment_names(treatments: usize) -> Vec<String> {
     match treatments {
         1 => vec!["t".to_owned()],
         _ => (1..=treatments).map(|i| format!("t{i}")).collect(),
+    }
+}
+
+fn outcome_names(elements: usize) -> Vec<String> {
+    match elements {
+        1 => vec!["y".to_owned()],
+        _ => (0..elements).map(|i| format!("y{i}")).collect(),
     }
 }
 
@@ -174,8 +185,8 @@ fn number_sheet(data: &Dataset, groups: Option<&[u32]>, rows: &[usize]) -> Outpu
         sheet.push("subject", OutputColumn::Integers(subjects));
     }
     let x = (0..data.x().elements()).map(|i| format!("x{i}")).collect();
-    let columns =
-        [(data.x(), x), (data.t(), treatment_names(data.t().elements())), (data.y(), vec!["y".to_owned()])];
+    let (t, y) = (treatment_names(data.t().elements()), outcome_names(data.y().elements()));
+    let columns = [(data.x(), x), (data.t(), t), (data.y(), y)];
     for (units, names) in columns {
         for (element, name) in names.into_iter().enumerate() {
             let values = (0..units.len()).map(|i| units.row(i)[element]).collect();

@@ -150,6 +150,41 @@ fn simulated_tables_are_the_same_in_every_format() {
 }
 
 #[test]
+fn outcomes_of_all_kinds_are_simulated_fitted_and_evaluated() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let made = succeed(folder, "simulate table --world category --n 60 --out a.csv");
+    assert!(made.ends_with("next: cfqp check a.csv --id id --x x0..x5 --t t --y y0..y2\n"), "{made}");
+    let csv = std::fs::read_to_string(folder.join("a.csv")).unwrap();
+    assert_eq!(csv.lines().next(), Some("id,x0,x1,x2,x3,x4,x5,t,y0,y1,y2"));
+    let next = made.lines().last().unwrap().strip_prefix("next: cfqp ").unwrap();
+    assert_eq!(json(folder, next)["units"], 60);
+    let arms = succeed(folder, "simulate table --world arms --n 60 --out b.csv");
+    assert!(arms.ends_with("--t t1,t2 --y y\n"), "{arms}");
+    succeed(folder, "simulate table --world count --n 60 --out c.csv");
+    assert!(read_array(&folder.join("c.truth.npz"), "p_bayes").unwrap().is_some());
+    for world in ["yes-no", "category"] {
+        for (seed, out) in [(1, "train.npz"), (2, "test.npz")] {
+            succeed(
+                folder,
+                &format!("simulate table --world {world} --n 200 --seed {seed} --out {out} --force"),
+            );
+        }
+        succeed(folder, "fit train.npz --classes 1 --members 2 --out model.cfqp --force -q");
+        let found = json(folder, "evaluate model.cfqp test.npz");
+        let figure = |key: &str| found[key].as_f64().unwrap();
+        let ratio = figure("log_loss") / figure("log_loss_limit");
+        assert!((figure("log_loss_ratio") - ratio).abs() < 1e-9 && ratio > 0.9, "{found}");
+        assert!((0.0..=1.0).contains(&figure("coverage")), "{found}");
+        let text = succeed(folder, "evaluate model.cfqp test.npz");
+        assert!(text.contains("times the limit") && text.contains("of the best probabilities"), "{text}");
+    }
+    let arguments = "simulate table --world yes-no --repeats 2 --out d.csv";
+    let refused = text(&cfqp(folder, &arguments.split(' ').collect::<Vec<_>>()).stderr);
+    assert!(refused.contains("--repeats: the subjects of the world yes-no have one row each"), "{refused}");
+}
+
+#[test]
 fn flags_override_a_study_file() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();

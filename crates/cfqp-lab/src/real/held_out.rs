@@ -33,8 +33,13 @@ impl HeldOut {
         let kept: Vec<usize> = (0..data.len()).filter(|&row| !is_held[row]).collect();
         let place = |row: usize| kept.partition_point(|&other| other < row);
         let hidden = data.pick(&held)?;
-        let truth =
-            Reference { t_new: hidden.t().clone(), y_new: hidden.y().clone(), z: None, y_bayes: None };
+        let truth = Reference {
+            t_new: hidden.t().clone(),
+            y_new: hidden.y().clone(),
+            z: None,
+            y_bayes: None,
+            p_bayes: None,
+        };
         let asked = asked.into_iter().map(place).collect();
         Ok(Self { train: data.pick(&kept)?, asked, truth })
     }

@@ -72,7 +72,13 @@ pub(super) struct TableFit {
     pub ratio: Option<f64>,
     /// `error` minus `limit`.
     pub excess: f64,
-    /// The coverage of the intervals.
+    /// The log loss, for yes/no outcomes and categories.
+    pub log_loss: Option<f64>,
+    /// The log loss of the best probabilities; for counts, that of single counts.
+    pub log_loss_limit: Option<f64>,
+    /// `log_loss` divided by `log_loss_limit`.
+    pub log_loss_ratio: Option<f64>,
+    /// The coverage of the intervals; of the best probabilities for yes/no outcomes and categories.
     pub coverage: f64,
     /// Mean width of the intervals, in units of y.
     pub width: f64,
@@ -156,7 +162,10 @@ impl Plan {
             limit,
             ratio: found.ratio,
             excess: error - limit,
-            coverage: found.coverage,
+            log_loss: found.log_loss,
+            log_loss_limit: found.log_loss_limit,
+            log_loss_ratio: found.log_loss_ratio,
+            coverage: found.coverage.ok_or_else(|| missing("coverage"))?,
             width: found.width,
             classes: model.classes(),
             kinds: model.classes() - alike.iter().map(|group| group.len() - 1).sum::<usize>(),

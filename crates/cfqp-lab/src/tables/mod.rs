@@ -1,4 +1,4 @@
-//! `cfqp-lab tables`: error, Bayes limit, coverage and verdicts on simulated tables with one outcome column.
+//! `cfqp-lab tables`: error, Bayes limit, coverage and verdicts on simulated tables with one outcome.
 
 mod fit;
 mod summary;
@@ -35,12 +35,15 @@ const ALL: &str = "all";
 const EXAMPLES: &str = "\
 Examples:
   cfqp-lab tables --worlds single,crossing --n 300 --seeds 1 --out few    a check that it runs
-  cfqp-lab tables --out tables-2000                                       14 worlds, 5 seeds, 2,000 units
+  cfqp-lab tables --out tables-2000                                       19 worlds, 5 seeds, 2,000 units
   cfqp-lab tables --n 600 --out tables-600
+  cfqp-lab tables --worlds yes-no,count,category,amount,arms --n 4000 --out kinds
 
 For every world and seed: N units of `cfqp simulate table`, a fit with default settings (the number of classes unknown), and an
 evaluation at rho = 1 on 2,000 fresh units of the seed + 1000. Error and limit are in variances of y of the fresh units; the
-excess is their difference. Verdicts are those of `cfqp diagnose` on the training units.
+excess is their difference. The log loss is that of the probabilities of yes/no outcomes and categories; their intervals are \
+compared with
+the best probabilities. Verdicts are those of `cfqp diagnose` on the training units.
 DIR receives results.json and table.md. Finished fits are kept in DIR/runs: the same command continues where it stopped. They
 are fitted again if the version or the default settings have changed; after any other change to the program use another DIR.";
 

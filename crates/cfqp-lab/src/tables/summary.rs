@@ -25,6 +25,10 @@ pub(super) struct WorldSummary {
     /// None where the limit is 0.
     pub ratio: Option<f64>,
     pub excess: f64,
+    /// None unless answers are probabilities.
+    pub log_loss: Option<f64>,
+    pub log_loss_limit: Option<f64>,
+    pub log_loss_ratio: Option<f64>,
     pub coverage: f64,
     pub min_coverage: f64,
     pub width: f64,
@@ -54,6 +58,9 @@ impl WorldSummary {
             limit: over_seeds(|fit| fit.limit),
             ratio: mean(fits.iter().filter_map(|fit| fit.ratio)),
             excess: over_seeds(|fit| fit.excess),
+            log_loss: mean(fits.iter().filter_map(|fit| fit.log_loss)),
+            log_loss_limit: mean(fits.iter().filter_map(|fit| fit.log_loss_limit)),
+            log_loss_ratio: mean(fits.iter().filter_map(|fit| fit.log_loss_ratio)),
             coverage: over_seeds(|fit| fit.coverage),
             min_coverage: fits.iter().map(|fit| fit.coverage).fold(f64::INFINITY, f64::min),
             width: over_seeds(|fit| fit.width),
@@ -97,6 +104,10 @@ pub(super) struct Summary {
     pub max_fit_ratio: Option<WorldFigure>,
     /// The largest mean excess of the other worlds.
     pub max_excess: Option<WorldFigure>,
+    /// The largest mean ratio of log loss and its limit.
+    pub max_log_loss_ratio: Option<WorldFigure>,
+    /// The largest ratio of log loss and its limit of a single fit.
+    pub max_fit_log_loss_ratio: Option<WorldFigure>,
     /// The smallest coverage of a single fit.
     pub min_coverage: Option<WorldFigure>,
     /// Fits with calibration "ok" whose coverage is below 0.82, of those with "ok".
@@ -123,6 +134,12 @@ impl Summary {
             max_ratio: largest(by_ratio.iter().filter_map(ratio)),
             max_fit_ratio: largest(fits.iter().filter_map(fit_ratio)),
             max_excess: largest(by_excess.iter().filter_map(|world| figure(world.world, world.excess))),
+            max_log_loss_ratio: largest(
+                worlds.iter().filter_map(|world| figure(world.world, world.log_loss_ratio?)),
+            ),
+            max_fit_log_loss_ratio: largest(
+                fits.iter().filter_map(|fit| figure(fit.world, fit.log_loss_ratio?)),
+            ),
             min_coverage: fits
                 .iter()
                 .filter_map(|fit| figure(fit.world, fit.coverage))
@@ -173,6 +190,9 @@ pub(super) mod tests {
             limit,
             ratio: (limit > 0.0).then(|| error / limit),
             excess: error - limit,
+            log_loss: None,
+            log_loss_limit: None,
+            log_loss_ratio: None,
             coverage,
             width: 1.0,
             classes: 3,

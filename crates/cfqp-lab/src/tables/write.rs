@@ -14,12 +14,15 @@ use super::summary::{
 /// A smaller limit, in variances of y, is rounding error.
 const MIN_LIMIT: f64 = 1e-6;
 
-const WORLD_COLUMNS: [&str; 11] = [
+const WORLD_COLUMNS: [&str; 14] = [
     "world",
     "error",
     "limit",
     "ratio",
     "excess",
+    "log loss",
+    "its limit",
+    "its ratio",
     "coverage",
     "min coverage",
     "width",
@@ -27,13 +30,16 @@ const WORLD_COLUMNS: [&str; 11] = [
     "fit s",
     "calibration",
 ];
-const FIT_COLUMNS: [&str; 15] = [
+const FIT_COLUMNS: [&str; 18] = [
     "world",
     "seed",
     "error",
     "limit",
     "ratio",
     "excess",
+    "log loss",
+    "its limit",
+    "its ratio",
     "coverage",
     "width",
     "K (true)",
@@ -48,7 +54,7 @@ const FIT_COLUMNS: [&str; 15] = [
 /// A finished fit in one line.
 pub(super) fn line(fit: &TableFit) -> String {
     format!(
-        "{}, seed {}: error {}, limit {}, ratio {}, excess {}, coverage {:.3}, width {}, K {} (true {}), {:.1} s; \
+        "{}, seed {}: error {}, limit {}, ratio {}, excess {}{}, coverage {:.3}, width {}, K {} (true {}), {:.1} s; \
          calibration {}, number of classes {}; noise {}, class weights {}, {} scale",
         fit.world.name(),
         fit.seed,
@@ -56,6 +62,7 @@ pub(super) fn line(fit: &TableFit) -> String {
         format_limit(fit.limit),
         or_dash(fit.ratio),
         format_short(fit.excess),
+        log_loss_text(fit),
         fit.coverage,
         format_short(fit.width),
         fit.classes_text(),
@@ -67,6 +74,13 @@ pub(super) fn line(fit: &TableFit) -> String {
         weights_name(fit.class_weights),
         fit.outcome_scale.name(),
     )
+}
+
+/// `, log loss 0.2457, limit 0.2245, ratio 1.09` where answers are probabilities.
+fn log_loss_text(fit: &TableFit) -> String {
+    let (Some(loss), Some(limit)) = (fit.log_loss, fit.log_loss_limit) else { return String::new() };
+    let (loss, limit) = (format_short(loss), format_short(limit));
+    format!(", log loss {loss}, limit {limit}, ratio {}", or_dash(fit.log_loss_ratio))
 }
 
 /// The table of worlds and the summary.
@@ -98,6 +112,9 @@ fn world_row(world: &WorldSummary) -> Vec<String> {
         format_limit(world.limit),
         or_dash(world.ratio),
         format_short(world.excess),
+        short_or_dash(world.log_loss),
+        short_or_dash(world.log_loss_limit.filter(|_| world.log_loss.is_some())),
+        or_dash(world.log_loss_ratio),
         format!("{:.3}", world.coverage),
         format!("{:.3}", world.min_coverage),
         format_short(world.width),
@@ -130,6 +147,9 @@ fn fit_row(fit: &TableFit) -> Vec<String> {
         format_limit(fit.limit),
         or_dash(fit.ratio),
         format_short(fit.excess),
+        short_or_dash(fit.log_loss),
+        short_or_dash(fit.log_loss_limit.filter(|_| fit.log_loss.is_some())),
+        or_dash(fit.log_loss_ratio),
         format!("{:.3}", fit.coverage),
         format_short(fit.width),
         format!("{} ({})", fit.classes_text(), fit.true_classes),
@@ -155,6 +175,13 @@ fn summary_text(summary: &Summary) -> String {
     }
     if let Some(WorldFigure { world, value }) = summary.max_excess {
         lines.push(format!("largest excess of the other worlds: {} ({})", format_short(value), world.name()));
+    }
+    if summary.max_log_loss_ratio.is_some() {
+        lines.push(format!(
+            "ratio of log loss and its limit: largest {}, largest of one fit {}",
+            ratio_text(summary.max_log_loss_ratio),
+            ratio_text(summary.max_fit_log_loss_ratio)
+        ));
     }
     if let Some(WorldFigure { world, value }) = summary.min_coverage {
         lines.push(format!("smallest coverage of one fit: {value:.3} ({})", world.name()));
@@ -201,6 +228,10 @@ fn or_dash(value: Option<f64>) -> String {
     value.map_or_else(dash, |value| format!("{value:.2}"))
 }
 
+fn short_or_dash(value: Option<f64>) -> String {
+    value.map_or_else(dash, format_short)
+}
+
 fn dash() -> String {
     "–".to_owned()
 }
@@ -223,17 +254,39 @@ mod tests {
         let row = world_row(&worlds[0]);
         assert_eq!(row.len(), WORLD_COLUMNS.len());
         assert_eq!(row[3..4], ["2.50"]);
-        assert_eq!(row[8], "2 of 2 (true 3; found 3 3)");
-        assert_eq!(row[10], "1 ok, 1 failed");
+        assert_eq!(row[11], "2 of 2 (true 3; found 3 3)");
+        assert_eq!(row[13], "1 ok, 1 failed");
         assert_eq!(fit_row(&fits[0]).len(), FIT_COLUMNS.len());
+        assert_eq!(row[5..8], ["–", "–", "–"]);
         let text = summary_text(&Summary::new(&worlds, &fits));
         assert!(
             text.contains("mean 2.50, largest 2.50 (crossing), largest of one fit 3.00 (crossing)"),
             "{text}"
         );
         assert!(
-            text.contains("0 of 1 fit with \"ok\" (0.0%)") && text.contains("there are no such fits"),
+            !text.contains("log loss")
+                && text.contains("0 of 1 fit with \"ok\" (0.0%)")
+                && text.contains("there are no such fits"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn log_losses_are_shown_where_answers_are_probabilities() {
+        let counts =
+            TableFit { log_loss_limit: Some(1.3), ..fit(TableWorld::Count, 0.1, 0.08, 0.9, Grade::Ok) };
+        let chances = TableFit {
+            log_loss: Some(0.3),
+            log_loss_limit: Some(0.25),
+            log_loss_ratio: Some(1.2),
+            ..fit(TableWorld::YesNo, 0.3, 0.28, 0.9, Grade::Ok)
+        };
+        let fits = [counts, chances];
+        assert_eq!(fit_row(&fits[0])[6..9], ["–", "–", "–"]);
+        assert_eq!(fit_row(&fits[1])[6..9], ["0.300", "0.250", "1.20"]);
+        assert!(line(&fits[1]).contains("log loss 0.300, limit 0.250, ratio 1.20"));
+        assert!(!line(&fits[0]).contains("log loss"));
+        let text = summary_text(&Summary::new(&by_world(&fits), &fits));
+        assert!(text.contains("ratio of log loss and its limit: largest 1.20 (yes-no)"), "{text}");
     }
 }

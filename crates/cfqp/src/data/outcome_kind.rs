@@ -1,5 +1,7 @@
 //! Kinds of outcomes: what the values of an outcome mean, and so which likelihood and which answer they have.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 use super::Units;
@@ -54,7 +56,7 @@ impl OutcomeKind {
         matches!(self, Self::YesNo | Self::Level(_))
     }
 
-    /// The kind that observed values look like. Categories are not recognised: their levels have no numbers.
+    /// The kind that observed values look like. A single element is never a category: its levels have no numbers.
     ///
     /// # Examples
     /// ```
@@ -145,13 +147,37 @@ pub(crate) fn observed_values(y: &Units, j: usize) -> Vec<f32> {
     observed.map(|i| y.row(i)[j]).collect()
 }
 
-/// The kinds that outcomes look like; numbers, unless a unit has few elements in one row.
+/// The kinds that outcomes look like; numbers, unless a unit has few elements in one row. Adjacent elements of 0 or 1 of
+/// which every unit has exactly one 1 are the levels of a category.
 pub(super) fn recognise_kinds(y: &Units) -> Vec<OutcomeKind> {
     let elements = y.elements();
     if y.shape().len() > 1 || elements > MAX_KIND_ELEMENTS {
         return vec![OutcomeKind::Number; elements];
     }
-    (0..elements).map(|j| OutcomeKind::recognise(&observed_values(y, j))).collect()
+    let mut kinds: Vec<OutcomeKind> =
+        (0..elements).map(|j| OutcomeKind::recognise(&observed_values(y, j))).collect();
+    let (mut first, mut categories) = (0, 0);
+    for group in kinds.chunk_by_mut(|a, b| (*a, *b) == (OutcomeKind::YesNo, OutcomeKind::YesNo)) {
+        let levels = first..first + group.len();
+        first = levels.end;
+        if group.len() > 2 && is_one_hot(y, levels) {
+            group.fill(OutcomeKind::Level(categories));
+            categories += 1;
+        }
+    }
+    kinds
+}
+
+/// Whether every unit has exactly one 1 among the elements, all of which were observed or none.
+fn is_one_hot(y: &Units, elements: Range<usize>) -> bool {
+    (0..y.len()).all(|i| {
+        let observed = |j: &usize| y.mask_row(i).is_none_or(|mask| mask[*j]);
+        match elements.clone().filter(observed).count() {
+            0 => true,
+            count if count < elements.len() => false,
+            _ => y.row(i)[elements.clone()].iter().filter(|value| **value == 1.0).count() == 1,
+        }
+    })
 }
 
 /// Checks that there is one kind per element and that values are of their kind.
@@ -214,6 +240,23 @@ mod tests {
         assert_eq!(OutcomeKind::recognise(&[]), OutcomeKind::Number);
         let long = Units::new("y", vec![9], vec![0.0; 18]).unwrap();
         assert_eq!(recognise_kinds(&long), [OutcomeKind::Number; 9]);
+    }
+
+    #[test]
+    fn elements_of_which_every_unit_has_one_are_levels() {
+        let rows = [[0.0, 1.0, 0.0, 0.5], [1.0, 0.0, 0.0, 2.5], [0.0, 0.0, 1.0, -1.0]];
+        let level = OutcomeKind::Level(0);
+        let kinds = |values: Vec<f32>| recognise_kinds(&Units::new("y", vec![4], values).unwrap());
+        assert_eq!(kinds(rows.concat()), [level, level, level, OutcomeKind::Number]);
+        let mut two = rows.concat();
+        two[0] = 1.0;
+        let yes_no = OutcomeKind::YesNo;
+        assert_eq!(kinds(two), [yes_no, yes_no, yes_no, OutcomeKind::Number], "unit 0 has two");
+        let mask = [[true; 4], [true; 4], [false, false, false, true], [true; 4]].concat();
+        let mut missing = rows.concat();
+        missing.splice(8..8, [0.0, 0.0, 0.0, 1.5]);
+        let missing = Units::with_mask("y", vec![4], missing, Some(mask)).unwrap();
+        assert_eq!(recognise_kinds(&missing)[..3], [level; 3]);
     }
 
     #[test]

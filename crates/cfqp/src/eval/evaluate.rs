@@ -5,10 +5,10 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use super::measures::variance;
-use super::{adjusted_rand_index, class_accuracy, coverage, mse, ssim};
+use super::measures::{check_same_shape, mean_log_loss, variance};
+use super::{Coverage, adjusted_rand_index, class_accuracy, coverage, log_loss, mse, ssim};
 use crate::ask::{Answers, AskOptions, Rho, UsedRho};
-use crate::data::{Dataset, Units, read_array};
+use crate::data::{Dataset, OutcomeKind, Units, read_array};
 use crate::model::Model;
 use crate::sim::Truth;
 use crate::{Error, Result};
@@ -33,6 +33,8 @@ pub struct Reference {
     pub z: Option<Vec<usize>>,
     /// The best answer that the observed values allow, where known: see [`Truth::y_bayes`].
     pub y_bayes: Option<Units>,
+    /// The best probability of the true outcome, for counts, where known: see [`Truth::p_bayes`].
+    pub p_bayes: Option<Units>,
 }
 
 impl Reference {
@@ -44,18 +46,20 @@ impl Reference {
 
 impl From<Truth> for Reference {
     fn from(truth: Truth) -> Self {
-        Self { t_new: truth.t_new, y_new: truth.y_new, z: Some(truth.z), y_bayes: truth.y_bayes }
+        let Truth { z, t_new, y_new, y_bayes, p_bayes } = truth;
+        Self { t_new, y_new, z: Some(z), y_bayes, p_bayes }
     }
 }
 
-/// Reads `t_new`, `y_new` and, if present, `z` and `y_bayes` from a `.npz` file.
+/// Reads `t_new`, `y_new` and, if present, `z`, `y_bayes` and `p_bayes` from a `.npz` file.
 pub fn read_truth(path: &Path) -> Result<Reference> {
     let needed = |key: &str| {
         read_array(path, key)?
             .ok_or_else(|| Error::file(path, format!("there is no array `{key}`"), TRUTH_HINT))
     };
     let (t_new, y_new) = (needed("t_new")?, needed("y_new")?);
-    Ok(Reference { t_new, y_new, z: read_classes(path)?, y_bayes: read_array(path, "y_bayes")? })
+    let (y_bayes, p_bayes) = (read_array(path, "y_bayes")?, read_array(path, "p_bayes")?);
+    Ok(Reference { t_new, y_new, z: read_classes(path)?, y_bayes, p_bayes })
 }
 
 /// Reads the classes `z` from a `.npz` file, if present.
@@ -81,7 +85,8 @@ fn classes(z: &Units) -> Result<Vec<usize>> {
 /// The accuracy of a model's answers.
 ///
 /// `cf_mse` and `cf_mse_rho0` are divided by the variance of all elements of x in the training data, except for
-/// images, which stay in pixels.
+/// images, which stay in pixels. The answer about a yes/no outcome or a level of a category is a probability, its error
+/// the distance from 0 or 1; the intervals are compared with the best probability, where known.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Evaluation {
     /// The number of units.
@@ -101,6 +106,12 @@ pub struct Evaluation {
     pub limit: Option<f64>,
     /// `cf_mse_y` divided by `limit`; none where the limit is 0.
     pub ratio: Option<f64>,
+    /// The [`log_loss`] of yes/no outcomes and categories; none if there are none.
+    pub log_loss: Option<f64>,
+    /// The log loss of the best probabilities that the observed values allow; for counts, that of single counts.
+    pub log_loss_limit: Option<f64>,
+    /// `log_loss` divided by `log_loss_limit`.
+    pub log_loss_ratio: Option<f64>,
     /// Mean squared error of the answers with fresh noise (rho = 0), scaled as `cf_mse`.
     pub cf_mse_rho0: f64,
     /// Structural similarity, for images.
@@ -109,8 +120,9 @@ pub struct Evaluation {
     pub class_accuracy: Option<f64>,
     /// Adjusted Rand index of true and found classes.
     pub ari: Option<f64>,
-    /// The coverage of the intervals.
-    pub coverage: f64,
+    /// The coverage of the intervals: of outcomes, and of the best probabilities of yes/no outcomes and categories. None if
+    /// there is nothing to cover: the best probabilities are not known.
+    pub coverage: Option<f64>,
     /// Mean width of the intervals, in units of y.
     pub width: f64,
     /// The share of answers without warnings.
@@ -132,7 +144,7 @@ pub struct Evaluation {
 /// let truth = Reference::from(test.truth);
 /// let same_noise = AskOptions { rho: Rho::Given(1.0), ..AskOptions::default() };
 /// let scores = evaluate(&model, &test.data, &truth, same_noise)?;
-/// assert!(scores.cf_mse < 0.01 && scores.coverage > 0.8);
+/// assert!(scores.cf_mse < 0.01 && scores.coverage.unwrap() > 0.8);
 /// # Ok::<(), cfqp::Error>(())
 /// ```
 ///
@@ -165,10 +177,13 @@ fn score(
         let fresh = fitted.outcomes(data, &truth.t_new, AskOptions { rho: Rho::Given(0.0), ..options })?;
         mse(&truth.y_new, &fresh.point)? / error_unit(&truth.y_new, x_variance)
     };
-    let covered = coverage(&truth.y_new, &answers.lower, &answers.upper)?;
+    let kinds = data.outcome_kinds();
+    let share = covered_truth(truth, &kinds)?.map(|truth| coverage(&truth, &answers.lower, &answers.upper));
+    let Coverage { width, .. } = coverage(&truth.y_new, &answers.lower, &answers.upper)?;
     let found: Vec<usize> = answers.diagnoses.iter().map(|diagnosis| diagnosis.class).collect();
     let z = truth.z.as_ref().map(|z| check_count(z, data.len())).transpose()?;
     let LimitScores { cf_mse_y, limit, ratio } = limit_scores(cf_mse_raw, data, truth)?;
+    let LogLosses { log_loss, log_loss_limit, log_loss_ratio } = log_losses(&answers.point, truth, &kinds)?;
     let ok = answers.diagnoses.iter().filter(|diagnosis| diagnosis.ok()).count();
     Ok(Evaluation {
         units: data.len(),
@@ -179,12 +194,15 @@ fn score(
         cf_mse_y,
         limit,
         ratio,
+        log_loss,
+        log_loss_limit,
+        log_loss_ratio,
         cf_mse_rho0,
         ssim,
         class_accuracy: z.map(|z| class_accuracy(z, &found)),
         ari: z.map(|z| adjusted_rand_index(z, &found)),
-        coverage: covered.share,
-        width: covered.width,
+        coverage: share.transpose()?.map(|covered| covered.share),
+        width,
         ok: ok as f64 / data.len() as f64,
         query_seconds: 0.0,
     })
@@ -204,6 +222,47 @@ fn limit_scores(cf_mse_raw: f64, data: &Dataset, truth: &Reference) -> Result<Li
     let limit = truth.limit()?.zip(variance).map(|(limit, variance)| limit / variance);
     let ratio = cf_mse_y.zip(limit.filter(|limit| *limit > MIN_LIMIT)).map(|(error, limit)| error / limit);
     Ok(LimitScores { cf_mse_y, limit, ratio })
+}
+
+/// Log losses of answers and of the best answers.
+struct LogLosses {
+    log_loss: Option<f64>,
+    log_loss_limit: Option<f64>,
+    log_loss_ratio: Option<f64>,
+}
+
+fn log_losses(answers: &Units, truth: &Reference, kinds: &[OutcomeKind]) -> Result<LogLosses> {
+    let found = log_loss(&truth.y_new, answers, kinds)?;
+    let best = truth.y_bayes.as_ref().filter(|_| found.is_some());
+    let best = best.map(|best| log_loss(&truth.y_new, best, kinds)).transpose()?.flatten();
+    let of_counts = || truth.p_bayes.as_ref().map(mean_log_loss);
+    let ratio = found.zip(best.filter(|best| *best > MIN_LIMIT)).map(|(found, best)| found / best);
+    Ok(LogLosses { log_loss: found, log_loss_limit: best.or_else(of_counts), log_loss_ratio: ratio })
+}
+
+/// What intervals must cover: outcomes, and the best probabilities of yes/no outcomes and categories. None if nothing is known.
+fn covered_truth(truth: &Reference, kinds: &[OutcomeKind]) -> Result<Option<Units>> {
+    let y_new = &truth.y_new;
+    if !kinds.iter().any(|kind| kind.is_chance()) {
+        return Ok(Some(y_new.clone()));
+    }
+    if let Some(best) = &truth.y_bayes {
+        check_same_shape(y_new, best, "y_bayes")?;
+    }
+    let (elements, all) = (y_new.elements(), 0..y_new.values().len());
+    let is_chance = |i: usize| kinds[i % elements].is_chance();
+    let value = |i: usize| match &truth.y_bayes {
+        Some(best) if is_chance(i) => best.values()[i],
+        _ => y_new.values()[i],
+    };
+    let is_observed = |i: usize| y_new.mask().is_none_or(|mask| mask[i]);
+    let is_known = |i: usize| is_observed(i) && (truth.y_bayes.is_some() || !is_chance(i));
+    let mask: Vec<bool> = all.clone().map(is_known).collect();
+    if !mask.contains(&true) {
+        return Ok(None);
+    }
+    let values = all.map(value).collect();
+    Units::with_mask("y_new", y_new.shape().to_vec(), values, Some(mask)).map(Some)
 }
 
 /// The errors of counterfactuals.
@@ -243,7 +302,7 @@ mod tests {
     use crate::config::{Base, Classes, FitConfig};
     use crate::data::NpzArray;
     use crate::fit::Fit;
-    use crate::sim::{Oscillator, Table};
+    use crate::sim::{Oscillator, Table, TableWorld};
 
     #[test]
     fn a_model_is_scored_against_simulated_counterfactuals() {
@@ -283,6 +342,58 @@ mod tests {
         assert_eq!((found.limit, found.ratio), (Some(0.0), None));
         let few = Units::new("y_bayes", vec![1], vec![0.0; 3]).unwrap();
         assert!(limit_scores(limit, &simulated.data, &Reference { y_bayes: Some(few), ..truth }).is_err());
+    }
+
+    #[test]
+    fn probabilities_are_scored_by_log_loss_and_cover_the_best_ones() {
+        let table = Table { world: TableWorld::YesNo, ..Table::default() };
+        let (train, test) = (table.simulate(300, 1).unwrap(), table.simulate(200, 2).unwrap());
+        let config = FitConfig { classes: Classes::Given(1), members: Some(2), ..FitConfig::default() };
+        let fitted = Fit::new(config).run(&train.data).unwrap();
+        let truth = Reference::from(test.truth);
+        let same_noise = AskOptions { rho: Rho::Given(1.0), ..AskOptions::default() };
+        let found = evaluate(&fitted, &test.data, &truth, same_noise).unwrap();
+        let answers = fitted.outcomes(&test.data, &truth.t_new, same_noise).unwrap();
+        let best = truth.y_bayes.clone().unwrap();
+        let expected = |answers: &Units| {
+            let loss = |(y, p): (&f32, &f32)| -f64::from(1.0 - (y - p).abs()).clamp(0.001, 0.999).ln();
+            crate::math::mean(
+                &truth.y_new.values().iter().zip(answers.values()).map(loss).collect::<Vec<_>>(),
+            )
+        };
+        let (loss, limit) = (found.log_loss.unwrap(), found.log_loss_limit.unwrap());
+        assert!((loss - expected(&answers.point)).abs() < 1e-4 && (limit - expected(&best)).abs() < 1e-4);
+        assert!((found.log_loss_ratio.unwrap() - loss / limit).abs() < 1e-12 && loss > limit);
+        let covered = coverage(&best, &answers.lower, &answers.upper).unwrap();
+        assert_eq!(found.coverage, Some(covered.share));
+        let unknown = Reference { y_bayes: None, ..truth };
+        let found = evaluate(&fitted, &test.data, &unknown, same_noise).unwrap();
+        assert_eq!((found.log_loss, found.log_loss_limit, found.coverage), (Some(loss), None, None));
+    }
+
+    #[test]
+    fn intervals_cover_outcomes_and_best_probabilities() {
+        let units = |values: &[f32]| Units::new("y", vec![2], values.to_vec()).unwrap();
+        let kinds = [OutcomeKind::YesNo, OutcomeKind::Count];
+        let truth = Reference {
+            t_new: units(&[0.0; 4]),
+            y_new: units(&[1.0, 3.0, 0.0, 5.0]),
+            z: None,
+            y_bayes: Some(units(&[0.7, 2.0, 0.2, 4.0])),
+            p_bayes: Some(Units::new("p", vec![1], vec![0.5, 0.25]).unwrap()),
+        };
+        let covered = covered_truth(&truth, &kinds).unwrap().unwrap();
+        assert_eq!(covered.values(), [0.7, 3.0, 0.2, 5.0]);
+        let without = Reference { y_bayes: None, ..truth.clone() };
+        let covered = covered_truth(&without, &kinds).unwrap().unwrap();
+        assert_eq!(covered.mask().unwrap(), [false, true, false, true]);
+        assert_eq!(covered_truth(&without, &[OutcomeKind::YesNo; 2]).unwrap(), None);
+        // answers about counts have no log loss, but their limit is known
+        let found = log_losses(&truth.y_new, &truth, &[OutcomeKind::Count; 2]).unwrap();
+        assert_eq!((found.log_loss, found.log_loss_ratio), (None, None));
+        assert!((found.log_loss_limit.unwrap() - 1.5 * 2.0_f64.ln()).abs() < 1e-6);
+        let few = Reference { y_bayes: Some(units(&[0.0; 2])), ..truth };
+        assert!(covered_truth(&few, &kinds).is_err());
     }
 
     #[test]

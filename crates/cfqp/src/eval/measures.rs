@@ -1,6 +1,6 @@
 //! Errors of answers: mean squared errors, effects, intervals.
 
-use crate::data::Units;
+use crate::data::{OutcomeKind, Units};
 use crate::math::{Coverage, mean};
 use crate::{Error, Result};
 
@@ -14,6 +14,48 @@ pub fn mse(truth: &Units, answer: &Units) -> Result<f64> {
         return Err(nothing_observed());
     }
     Ok(mean(&squares))
+}
+
+/// Probabilities are clipped to the range from this to 1 minus this before their logarithm is taken.
+const MIN_PROBABILITY: f64 = 0.001;
+
+/// Mean -log of the probabilities that `answer` gives to the true yes/no outcomes and levels of categories, clipped to
+/// [0.001, 0.999]; a category counts once. None if no element is of such a kind.
+///
+/// ```
+/// use cfqp::Units;
+/// use cfqp::data::OutcomeKind;
+/// use cfqp::eval::log_loss;
+///
+/// let truth = Units::new("y", vec![1], vec![1.0, 0.0])?;
+/// let answer = Units::new("p", vec![1], vec![0.8, 0.5])?;
+/// let loss = log_loss(&truth, &answer, &[OutcomeKind::YesNo])?.unwrap();
+/// assert!((loss + 0.5 * (0.8_f64.ln() + 0.5_f64.ln())).abs() < 1e-6);
+/// # Ok::<(), cfqp::Error>(())
+/// ```
+pub fn log_loss(truth: &Units, answer: &Units, kinds: &[OutcomeKind]) -> Result<Option<f64>> {
+    check_same_shape(truth, answer, "answer")?;
+    let elements = truth.elements();
+    let loss = |i: usize| {
+        let (y, p) = (truth.values()[i], f64::from(answer.values()[i]));
+        match kinds.get(i % elements) {
+            Some(OutcomeKind::YesNo) => Some(if y > 0.5 { negative_log(p) } else { negative_log(1.0 - p) }),
+            Some(OutcomeKind::Level(_)) if y > 0.5 => Some(negative_log(p)),
+            _ => None,
+        }
+    };
+    let observed = |i: &usize| truth.mask().is_none_or(|mask| mask[*i]);
+    let losses: Vec<f64> = (0..truth.values().len()).filter(observed).filter_map(loss).collect();
+    Ok((!losses.is_empty()).then(|| mean(&losses)))
+}
+
+/// Mean -log of probabilities, clipped.
+pub(super) fn mean_log_loss(probabilities: &Units) -> f64 {
+    mean(&probabilities.values().iter().map(|&p| negative_log(f64::from(p))).collect::<Vec<_>>())
+}
+
+fn negative_log(p: f64) -> f64 {
+    -p.clamp(MIN_PROBABILITY, 1.0 - MIN_PROBABILITY).ln()
 }
 
 /// The variance of all observed elements around their mean.
@@ -95,6 +137,18 @@ mod tests {
         assert_eq!(found, Coverage { share: 2.0 / 3.0, width: 2.0 });
         let error = coverage(&truth, &high, &low).unwrap_err();
         assert_eq!(error.to_string(), "interval, unit 0, element 0: it goes from 1 to 0");
+    }
+
+    #[test]
+    fn a_category_counts_once_and_probabilities_are_clipped() {
+        let level = OutcomeKind::Level(0);
+        let truth = Units::new("y", vec![4], vec![0.0, 1.0, 0.0, 7.0, 1.0, 0.0, 0.0, 2.0]).unwrap();
+        let answer = Units::new("p", vec![4], vec![0.3, 0.5, 0.2, 6.0, 0.0, 0.9, 0.1, 2.0]).unwrap();
+        let kinds = [level, level, level, OutcomeKind::Number];
+        let found = log_loss(&truth, &answer, &kinds).unwrap().unwrap();
+        assert!((found + 0.5 * (0.5_f64.ln() + 0.001_f64.ln())).abs() < 1e-6, "{found}");
+        assert_eq!(log_loss(&truth, &answer, &[OutcomeKind::Number; 4]).unwrap(), None);
+        assert!(log_loss(&truth, &units(&[0.0; 4]), &kinds).is_err());
     }
 
     #[test]

@@ -13,7 +13,7 @@ pub use crate::math::{Coverage, adjusted_rand_index, best_matching, class_accura
 pub use compare::{CompareMonitor, Comparison, Measure, MeasureSummary, RunStatistics, Summary, summarise};
 use evaluate::accuracy;
 pub use evaluate::{Evaluation, Reference, evaluate, read_classes, read_truth};
-pub use measures::{Pehe, coverage, mse, pehe};
+pub use measures::{Pehe, coverage, log_loss, mse, pehe};
 pub use memory::peak_rss_mb;
 pub use oracle::{Oracle, OracleForUnits};
 pub use pairs::{PairedUnits, Pairs};

@@ -59,7 +59,13 @@ impl Pairs {
             })
         };
         let rows = (0..ids.len()).map(row).collect::<Result<Vec<_>>>()?;
-        let truth = Reference { y_bayes: None, t_new: data.t().clone(), y_new: data.y().clone(), z: None };
+        let truth = Reference {
+            y_bayes: None,
+            p_bayes: None,
+            t_new: data.t().clone(),
+            y_new: data.y().clone(),
+            z: None,
+        };
         Ok(Self { rows, truth, summary: read.summary })
     }
 
@@ -304,8 +310,13 @@ mod tests {
             (sums.values(), lens.values()),
             (&[12.0, 20.0, 32.0, 42.0][..], &[3.0, 3.0, 2.0, 2.0][..])
         );
-        let truth =
-            Reference { y_bayes: None, t_new: units(&[1.0, 3.0]), y_new: units(&[1.0, 3.0]), z: None };
+        let truth = Reference {
+            y_bayes: None,
+            p_bayes: None,
+            t_new: units(&[1.0, 3.0]),
+            y_new: units(&[1.0, 3.0]),
+            z: None,
+        };
         let pairs = Pairs { rows: vec![2, 0], truth, summary: ReadSummary::default() };
         assert_eq!(
             pairs.seen(&grouped),

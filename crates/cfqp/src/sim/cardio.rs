@@ -116,7 +116,7 @@ impl Cardio {
             (Some(y_noise), Some(flow_noise)) => Some(Patient { flow_noise, y_noise, ..unit }),
             _ => None,
         };
-        Draw { x, z, t: vec![t], t_new: vec![t_new], unit, other, y_bayes: None }
+        Draw { x, z, t: vec![t], t_new: vec![t_new], unit, other, y_bayes: None, p_bayes: None }
     }
 }
 

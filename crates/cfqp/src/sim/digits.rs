@@ -134,7 +134,7 @@ impl Digits {
                 ..unit
             }
         });
-        Draw { x, z, t: vec![t], t_new: vec![t_new], unit, other, y_bayes: None }
+        Draw { x, z, t: vec![t], t_new: vec![t_new], unit, other, y_bayes: None, p_bayes: None }
     }
 
     /// The colour of the label with probability `class_correlation`, else a random one.

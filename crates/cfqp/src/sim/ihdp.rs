@@ -78,6 +78,7 @@ impl Ihdp {
             unit,
             other,
             y_bayes: None,
+            p_bayes: None,
         }
     }
 }

@@ -67,8 +67,10 @@ pub struct Truth {
     /// The outcome of every unit under t'.
     pub y_new: Units,
     /// E[y' | x, t, y] with the simulator's laws known, the answer with the least expected squared error, where it can be
-    /// computed.
+    /// computed. The probability of yes or of a level where the outcome is yes/no or a category.
     pub y_bayes: Option<Units>,
+    /// The probability of the true y' given x, t and y with the simulator's laws known, for counts.
+    pub p_bayes: Option<Units>,
 }
 
 /// Simulated units, the truth about them, and their outcomes under any treatment.
@@ -127,6 +129,8 @@ struct Draw<U> {
     other: Option<U>,
     /// The best answer under `t_new`, where known.
     y_bayes: Option<Vec<f32>>,
+    /// The probability of the true outcome under `t_new`, where known.
+    p_bayes: Option<Vec<f32>>,
 }
 
 /// Draws `n` units in parallel. `draw(i)` must depend on `i` only, not on `n` or on other units.
@@ -148,7 +152,8 @@ fn simulate_subjects<U: Unit + 'static>(
     let subject = |i: usize| -> Vec<_> { draw(i).into_iter().map(with_outcomes).collect() };
     let subjects: Vec<_> = (0..n).into_par_iter().map(subject).collect();
     let (mut x, mut t, mut y) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut z, mut t_new, mut y_new, mut y_bayes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut z, mut t_new, mut y_new) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut y_bayes, mut p_bayes) = (Vec::new(), Vec::new());
     let mut world = Vec::with_capacity(n * repeats);
     for (draw, seen, other) in subjects.into_iter().flatten() {
         x.extend(draw.x);
@@ -158,6 +163,7 @@ fn simulate_subjects<U: Unit + 'static>(
         t_new.extend(draw.t_new);
         y_new.extend(other);
         y_bayes.extend(draw.y_bayes.unwrap_or_default());
+        p_bayes.extend(draw.p_bayes.unwrap_or_default());
         world.push(draw.unit);
     }
     let data = Dataset::new(
@@ -168,9 +174,14 @@ fn simulate_subjects<U: Unit + 'static>(
     let data = if repeats > 1 { data.with_groups(subject_numbers(n, repeats))? } else { data };
     let t_new = Units::new("t_new", vec![shapes.t], t_new)?;
     let y_new = Units::new("y_new", shapes.y.to_vec(), y_new)?;
-    let known = !y_bayes.is_empty();
-    let y_bayes = known.then(|| Units::new("y_bayes", shapes.y.to_vec(), y_bayes)).transpose()?;
-    Ok(Simulated { data, truth: Truth { z, t_new, y_new, y_bayes }, world: Arc::new(world) })
+    let y_bayes = known_units("y_bayes", shapes.y, y_bayes)?;
+    let p_bayes = known_units("p_bayes", &[1], p_bayes)?;
+    Ok(Simulated { data, truth: Truth { z, t_new, y_new, y_bayes, p_bayes }, world: Arc::new(world) })
+}
+
+/// The values of all units; none if there are no values.
+fn known_units(name: &str, shape: &[usize], values: Vec<f32>) -> Result<Option<Units>> {
+    (!values.is_empty()).then(|| Units::new(name, shape.to_vec(), values)).transpose()
 }
 
 /// A unit with its outcomes under t and t'.

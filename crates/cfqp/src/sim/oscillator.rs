@@ -78,6 +78,7 @@ impl Oscillator {
             unit: unit(&noise),
             other: other.as_deref().map(unit),
             y_bayes: None,
+            p_bayes: None,
         }
     }
 

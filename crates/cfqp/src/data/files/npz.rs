@@ -6,7 +6,9 @@
 //! | `t` | `[n]`, `[n, treatments]` | treatments |
 //! | `x_mask`, `t_mask`, `y_mask` | as `x`, `t`, `y` | true (or 1) where the value was observed; optional |
 //! | `group` | `[n]` | the subject of each unit, as integers; optional |
-//! | `z`, `t_new`, `y_new`, `y_bayes` | | true classes, other treatments, their outcomes and the best answers; read by [`read_array`] only |
+//! | `z`, `t_new`, `y_new`, `y_bayes`, `p_bayes` | | true classes, other treatments, their outcomes, the best answers and probabilities; read by [`read_array`] only |
+//!
+//! Kinds of outcomes are not in the file: they are recognised from the values.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -22,10 +24,10 @@ use super::npy::{self, Element, NpyError};
 use crate::data::{Dataset, Units};
 use crate::error::{Error, Result};
 
-/// The keys that a file may have; the last four are not part of a [`Dataset`].
-const KNOWN_KEYS: [&str; 11] =
-    ["x", "t", "y", "x_mask", "t_mask", "y_mask", "group", "z", "t_new", "y_new", "y_bayes"];
-const EXPECTED_KEYS: &str = "give the arrays x, t and y, optionally x_mask, t_mask, y_mask and group, and no others except z, t_new, y_new and y_bayes";
+/// The keys that a file may have; the last five are not part of a [`Dataset`].
+const KNOWN_KEYS: [&str; 12] =
+    ["x", "t", "y", "x_mask", "t_mask", "y_mask", "group", "z", "t_new", "y_new", "y_bayes", "p_bayes"];
+const EXPECTED_KEYS: &str = "give the arrays x, t and y, optionally x_mask, t_mask, y_mask and group, and no others except z, t_new, y_new, y_bayes and p_bayes";
 const DAMAGED: &str =
     "the file is damaged or is not an .npz file: write it again with numpy.savez_compressed";
 

@@ -1,6 +1,10 @@
-//! Tables with one outcome column, in many worlds, with the best answer that the observed values allow.
+//! Tables with one outcome, in many worlds, with the best answer that the observed values allow.
 
 mod bayes;
+mod kinds;
+#[cfg(test)]
+mod kinds_tests;
+mod laws;
 mod noise;
 #[cfg(test)]
 mod tests;
@@ -8,14 +12,14 @@ mod world;
 
 use std::sync::Arc;
 
-use rand::RngExt as _;
 use serde::{Deserialize, Serialize};
 
-use super::{Draw, Shapes, Simulated, Unit, check_rho, correlated, normal, simulate_subjects};
+use super::{Draw, Shapes, Simulated, Unit, check_rho, correlated, normal, simulate, simulate_subjects};
 use crate::{Error, Result, Rng, stream};
 
 use bayes::{Observed, Row};
 pub use world::TableWorld;
+use world::draw_weighted;
 
 /// The most rows of one subject.
 const MAX_REPEATS: usize = 1000;
@@ -36,8 +40,13 @@ const REPEATS_RHO: f32 = 0.6;
 /// of its counterfactual, is a part of the subject and a part of its own; any two have the correlation `rho`. The best answer then uses all
 /// rows of the subject.
 ///
+/// The outcome of some worlds is not a number ([`TableWorld::outcome_kinds`]): yes or no, a count, an amount with zeros,
+/// whose noise is its rank u in y = F_z^-1(u | x, t), or one of several levels, which as many units as possible keep. Then
+/// `rho` is the probability that the noise is the same under t', `y_bayes` has the probabilities of yes and of levels, and there
+/// are no repeats.
+///
 /// # Shapes
-/// x `[6]` (`Wide`: `[30]`), t `[1]` (`SeveralTreatments`: `[2]`), y `[1]`.
+/// x `[6]` (`Wide`: `[30]`), t `[1]` (`SeveralTreatments`, `Arms`: `[2]`), y `[1]` (`Category`: `[3]`, one of them 1).
 ///
 /// ```
 /// use cfqp::sim::{Table, TableWorld};
@@ -89,6 +98,20 @@ impl Table {
             let hint = format!("give a number from 1 to {MAX_REPEATS}");
             return Err(Error::config("repeats", format!("{} rows per subject", self.repeats), hint));
         }
+        self.validate_kind()
+    }
+
+    /// Refuses settings that an outcome which is not a number does not have.
+    fn validate_kind(&self) -> Result<()> {
+        let name = self.world.name();
+        if self.repeats > 1 && !self.world.is_number() {
+            let problem = format!("the subjects of the world {name} have one row each");
+            return Err(Error::config("repeats", problem, "give 1, or a world whose outcome is a number"));
+        }
+        if self.sigma.is_some() && matches!(self.world, TableWorld::YesNo | TableWorld::Category) {
+            let problem = format!("the outcome of the world {name} has no standard deviation to set");
+            return Err(Error::config("sigma", problem, "leave it out"));
+        }
         Ok(())
     }
 
@@ -96,16 +119,19 @@ impl Table {
     /// the settings, `seed` and `i` only.
     pub fn simulate(&self, n: usize, seed: u64) -> Result<Simulated> {
         self.validate()?;
-        let shapes = Shapes { x: &[self.world.covariates()], t: self.world.treatments(), y: &[1] };
-        let name = self.world.name();
-        simulate_subjects(n, self.repeats, &shapes, |i| {
-            self.draw(&mut stream(seed, &["table", name, &i.to_string()]))
-        })
+        let kinds = self.world.outcome_kinds();
+        let shapes = Shapes { x: &[self.world.covariates()], t: self.world.treatments(), y: &[kinds.len()] };
+        let rng = |i: usize| stream(seed, &["table", self.world.name(), &i.to_string()]);
+        if self.world.is_number() {
+            return simulate_subjects(n, self.repeats, &shapes, |i| self.draw(&mut rng(i)));
+        }
+        let simulated = simulate(n, &shapes, |i| self.draw_kind(&mut rng(i)))?;
+        Ok(Simulated { data: simulated.data.with_outcome_kinds(kinds)?, ..simulated })
     }
 
     /// The rows of one subject.
     fn draw(&self, rng: &mut Rng) -> Vec<Draw<TableUnit>> {
-        let x: Vec<f32> = (0..self.world.covariates()).map(|_| normal(rng, 1.0) as f32).collect();
+        let x = self.draw_covariates(rng);
         let subject = self.draw_subject(&x, rng);
         let mut draws: Vec<_> = (0..self.repeats).map(|_| self.draw_row(x.clone(), &subject, rng)).collect();
         let answers = self.best_answers(&subject, &draws);
@@ -115,11 +141,19 @@ impl Table {
         draws
     }
 
+    fn draw_covariates(&self, rng: &mut Rng) -> Vec<f32> {
+        (0..self.world.covariates()).map(|_| normal(rng, 1.0) as f32).collect()
+    }
+
+    fn draw_class(&self, x: &[f64], rng: &mut Rng) -> usize {
+        let weights: Vec<f64> =
+            (0..self.world.classes()).map(|k| self.world.log_weight(x, k).exp()).collect();
+        draw_weighted(&weights, rng)
+    }
+
     fn draw_subject(&self, x: &[f32], rng: &mut Rng) -> Subject {
         let x: Vec<f64> = x.iter().map(|&x| f64::from(x)).collect();
-        let weights: Vec<f64> =
-            (0..self.world.classes()).map(|k| self.world.log_weight(&x, k).exp()).collect();
-        let z = draw_weighted(&weights, rng);
+        let z = self.draw_class(&x, rng);
         let slope = self.world.slope_sd() * normal(rng, 1.0);
         Subject { x: x.into(), z, slope, score: normal(rng, 1.0) }
     }
@@ -138,7 +172,7 @@ impl Table {
             noise: law.value(score),
         };
         let other = (other != score).then(|| unit(other));
-        Draw { x, z: subject.z, t, t_new, unit: unit(score), other, y_bayes: None }
+        Draw { x, z: subject.z, t, t_new, unit: unit(score), other, y_bayes: None, p_bayes: None }
     }
 
     /// The scores of the noise under t and t', with correlation rho; with repeats, through the score of the subject.
@@ -193,16 +227,4 @@ impl Unit for TableUnit {
         let sum = self.world.mean(&self.x, &t, self.z) + self.slope * t[0] + self.noise;
         vec![self.world.outcome(sum) as f32]
     }
-}
-
-/// A position drawn in proportion to `weights`.
-fn draw_weighted(weights: &[f64], rng: &mut Rng) -> usize {
-    let mut left = rng.random::<f64>() * weights.iter().sum::<f64>();
-    for (k, weight) in weights.iter().enumerate() {
-        left -= weight;
-        if left < 0.0 {
-            return k;
-        }
-    }
-    weights.len() - 1
 }

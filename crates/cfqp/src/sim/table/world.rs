@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::noise::{NoiseForm, NoiseLaw};
 use crate::Rng;
+use crate::data::OutcomeKind;
 use crate::sim::{normal, uniform};
 
 /// Covariates of all worlds but one.
@@ -21,6 +22,10 @@ const CONFOUNDING: f64 = 0.7;
 /// The mean and the standard deviation of the slopes of [`TableWorld::Slopes`].
 const SLOPE_MEAN: f64 = 1.0;
 const SLOPE_SD: f64 = 1.0;
+/// The levels of [`TableWorld::Category`].
+pub(super) const LEVELS: usize = 3;
+/// The arms of [`TableWorld::Arms`], as two 0/1 columns.
+const ARMS: [[f32; 2]; 3] = [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]];
 
 /// What a simulated table looks like.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -55,11 +60,21 @@ pub enum TableWorld {
     SeveralTreatments,
     /// One class, a smooth response.
     Single,
+    /// A yes/no outcome; two classes respond to the dose strongly and weakly.
+    YesNo,
+    /// A count with more variance than a Poisson law; two classes.
+    Count,
+    /// One of three levels without an order, as three elements of 0 or 1; two classes.
+    Category,
+    /// Zero, or an amount with noise on the log scale; two classes.
+    Amount,
+    /// A treatment with three levels, as two 0/1 columns; two classes that respond to them oppositely.
+    Arms,
 }
 
 impl TableWorld {
     /// All worlds.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 19] = [
         Self::Crossing,
         Self::Prior,
         Self::ClassDrivesTreatment,
@@ -74,6 +89,11 @@ impl TableWorld {
         Self::NoSeparation,
         Self::SeveralTreatments,
         Self::Single,
+        Self::YesNo,
+        Self::Count,
+        Self::Category,
+        Self::Amount,
+        Self::Arms,
     ];
 
     /// The name of the world in commands and files.
@@ -93,6 +113,11 @@ impl TableWorld {
             Self::NoSeparation => "no-separation",
             Self::SeveralTreatments => "several-treatments",
             Self::Single => "single",
+            Self::YesNo => "yes-no",
+            Self::Count => "count",
+            Self::Category => "category",
+            Self::Amount => "amount",
+            Self::Arms => "arms",
         }
     }
 
@@ -104,7 +129,12 @@ impl TableWorld {
             | Self::ConfoundedByX
             | Self::BinaryTreatment
             | Self::Lognormal
-            | Self::NoSeparation => 2,
+            | Self::NoSeparation
+            | Self::YesNo
+            | Self::Count
+            | Self::Category
+            | Self::Amount
+            | Self::Arms => 2,
             Self::Crossing | Self::Prior | Self::Heavy | Self::Wide | Self::SeveralTreatments => 3,
             Self::Many => 5,
         }
@@ -117,15 +147,32 @@ impl TableWorld {
 
     /// The number of treatments that a unit receives.
     pub fn treatments(self) -> usize {
-        if self == Self::SeveralTreatments { 2 } else { 1 }
+        if matches!(self, Self::SeveralTreatments | Self::Arms) { 2 } else { 1 }
     }
 
-    /// The default standard deviation of the noise; for `Lognormal` that of the logarithm.
+    /// The kind of every element of the outcome.
+    pub fn outcome_kinds(self) -> Vec<OutcomeKind> {
+        match self {
+            Self::YesNo => vec![OutcomeKind::YesNo],
+            Self::Count => vec![OutcomeKind::Count],
+            Self::Category => vec![OutcomeKind::Level(0); LEVELS],
+            Self::Amount => vec![OutcomeKind::Amount],
+            _ => vec![OutcomeKind::Number],
+        }
+    }
+
+    /// Whether the outcome is a number.
+    pub(super) fn is_number(self) -> bool {
+        self.outcome_kinds() == [OutcomeKind::Number]
+    }
+
+    /// The default standard deviation of the noise; for `Lognormal` and `Amount` that of the logarithm, for `Count` the
+    /// coefficient of variation of the rate. `YesNo` and `Category` have none.
     pub fn sigma(self) -> f32 {
         match self {
             Self::Heavy => 0.5,
             Self::Skewed => 0.6,
-            Self::NoSeparation => 0.4,
+            Self::NoSeparation | Self::Count => 0.4,
             Self::Lognormal | Self::Many => 0.2,
             _ => 0.3,
         }
@@ -162,6 +209,8 @@ impl TableWorld {
             (Self::Prior, 0) => 1.6 * x[2],
             (Self::Prior, 1) => 1.6 * x[3],
             (Self::Prior, _) => -0.8 * (x[2] + x[3]),
+            (Self::YesNo | Self::Count | Self::Category | Self::Amount, 0) => 2.0 * x[2],
+            (Self::Arms, 0) => 1.2 * x[2],
             _ => 0.0,
         }
     }
@@ -176,6 +225,10 @@ impl TableWorld {
                 vec![(0.5 + DOSE_SD * (given + free)) as f32]
             }
             Self::BinaryTreatment => vec![f32::from(u8::from(rng.random::<bool>()))],
+            Self::Arms => {
+                let weights = [1.0, (0.5 * x[0]).exp(), (-0.5 * x[0]).exp()];
+                ARMS[draw_weighted(&weights, rng)].to_vec()
+            }
             _ => (0..self.treatments()).map(|_| uniform(rng, 0.0, 1.0) as f32).collect(),
         }
     }
@@ -189,8 +242,11 @@ impl TableWorld {
     }
 
     /// The mean outcome f_k(x, t) of class `k`; of the logarithm for `Lognormal`.
+    ///
+    /// # Panics
+    /// If the outcome is not a number: its law is that of [`super::laws`].
     pub(super) fn mean(self, x: &[f64], t: &[f64], k: usize) -> f64 {
-        let base = 0.8 * x[0] + 0.5 * (2.0 * x[1]).sin();
+        let base = base(x);
         let dose = t[0];
         match self {
             Self::Crossing | Self::Prior | Self::Heavy => base + crossing_curve(dose, k),
@@ -208,8 +264,32 @@ impl TableWorld {
                 base + [2.0 * one - 0.6, 2.2 * two - 1.4 * one, 1.4 - 1.2 * one - 1.6 * two][k]
             }
             Self::Single => base + (1.0 + 0.4 * x[2]) * (2.5 * dose).sin() + 0.5 * x[3] * dose * dose,
+            Self::Arms => {
+                let [one, two] = [t[0], t[1]];
+                base + [1.2 * one - 0.6 * two, 1.4 - 0.7 * one + 0.9 * two][k]
+            }
+            Self::YesNo | Self::Count | Self::Category | Self::Amount => {
+                unreachable!("the outcome is not a number")
+            }
         }
     }
+}
+
+/// A position drawn in proportion to `weights`.
+pub(super) fn draw_weighted(weights: &[f64], rng: &mut Rng) -> usize {
+    let mut left = rng.random::<f64>() * weights.iter().sum::<f64>();
+    for (k, weight) in weights.iter().enumerate() {
+        left -= weight;
+        if left < 0.0 {
+            return k;
+        }
+    }
+    weights.len() - 1
+}
+
+/// What the covariates alone contribute to the outcome.
+pub(super) fn base(x: &[f64]) -> f64 {
+    0.8 * x[0] + 0.5 * (2.0 * x[1]).sin()
 }
 
 fn crossing_curve(dose: f64, k: usize) -> f64 {
