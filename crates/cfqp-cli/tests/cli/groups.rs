@@ -122,7 +122,8 @@ fn unsuitable_data_give_warnings_in_check_fit_and_diagnose() {
     let folder = folder.path();
     let mut csv = "age,rare,dose,died\n".to_owned();
     for i in 0..150 {
-        let _ = writeln!(csv, "{},{},{},{}", i * 7 % 40, u8::from(i == 3), i % 4, u8::from(i * 11 % 7 < 3));
+        let _ =
+            writeln!(csv, "{},{},{},{}", i * 7 % 40, u8::from(i == 3), i % 4, 1 + u8::from(i * 11 % 7 < 3));
     }
     std::fs::write(folder.join("a.csv"), csv).unwrap();
     let columns = "--x age,rare --t dose --y died";
@@ -137,7 +138,7 @@ fn unsuitable_data_give_warnings_in_check_fit_and_diagnose() {
     assert_eq!(kinds(&fitted["data"]), expected);
     let diagnosed = cfqp(folder, &["diagnose", "m.cfqp", "a.csv"]);
     let stdout = text(&diagnosed.stdout);
-    assert!(stdout.contains("warning: the outcome `died` has two values, 0 and 1"), "{stdout}");
+    assert!(stdout.contains("warning: the outcome `died` has two values, 1 and 2"), "{stdout}");
     let diagnosed = cfqp(folder, &["diagnose", "m.cfqp", "a.csv", "--json"]);
     assert_eq!(kinds(&serde_json::from_slice(&diagnosed.stdout).unwrap()), expected);
 }

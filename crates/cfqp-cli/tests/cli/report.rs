@@ -189,7 +189,10 @@ fn average_effects_stand_beside_plain_estimates() {
     };
     let csv = "age,dose,outcome\n".to_owned() + &(0..480).map(row).collect::<String>();
     std::fs::write(folder.join("a.csv"), csv).unwrap();
-    succeed(folder, &format!("fit a.csv --x age --t dose --y outcome --classes 1 {FIT} --out m.cfqp -q"));
+    succeed(
+        folder,
+        &format!("fit a.csv --x age --t dose --y outcome --y-kind number --classes 1 {FIT} --out m.cfqp -q"),
+    );
     // one unit in twelve received the dose: the 90th percentile is no dose
     let own = page(folder, "m.cfqp a.csv");
     assert!(own.contains("Going from dose 0 to dose 1"));

@@ -41,6 +41,7 @@ impl Model {
     ) -> Result<Answers> {
         options.validate()?;
         self.shapes().check(data)?;
+        data.check_outcomes(&self.outcome_kinds())?;
         from.into_iter().chain([to]).try_for_each(|treatments| self.check_levels(treatments))?;
         let used = self.used_rho(options.rho);
         let batch_options = BatchOptions { nodes: &used.nodes(), level: options.level };

@@ -126,6 +126,21 @@ impl Dataset {
         Ok(Self { kinds: Some(kinds), ..self })
     }
 
+    /// As [`with_outcome_kinds`](Self::with_outcome_kinds), for units that are asked about: they need not have all levels.
+    pub(crate) fn with_stored_kinds(self, kinds: Vec<OutcomeKind>) -> Result<Self> {
+        self.check_outcomes(&kinds)?;
+        Ok(Self { kinds: Some(kinds), ..self })
+    }
+
+    /// Checks that outcomes are of these kinds.
+    pub(crate) fn check_outcomes(&self, kinds: &[OutcomeKind]) -> Result<()> {
+        let checked = kinds.iter().map(|kind| match kind {
+            OutcomeKind::Ordered => OutcomeKind::Number,
+            kind => *kind,
+        });
+        check_kinds(&self.y, &checked.collect::<Vec<_>>())
+    }
+
     /// The kind of every element of an outcome: as given, or as it looks like.
     pub fn outcome_kinds(&self) -> Vec<OutcomeKind> {
         self.kinds.clone().unwrap_or_else(|| recognise_kinds(&self.y))

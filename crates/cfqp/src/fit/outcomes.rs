@@ -40,7 +40,10 @@ impl OutcomeHeads {
         Ok(match context.config.y_scale {
             YScale::Auto if has_numbers => linear().into_iter().chain(log()).collect(),
             YScale::Auto | YScale::Linear => linear().into_iter().collect(),
-            YScale::Log => vec![log().ok_or_else(|| no_logarithm(context.data.y()))?],
+            YScale::Log => {
+                let log = log().filter(|_| has_numbers);
+                vec![log.ok_or_else(|| no_logarithm(context.data.y()))?]
+            }
         })
     }
 

@@ -1,64 +1,11 @@
 //! Columns of outcomes: which kind each is, as declared or as its cells look like.
 
-use serde::{Deserialize, Serialize};
-
 use super::layout::{Block, Feature, Layout, TableForm};
 use super::levels::truth;
 use super::problem::Problem;
 use super::scan::{ColumnContent, ColumnScan};
+use super::y_kind::YKind;
 use crate::data::{Dataset, MAX_KIND_ELEMENTS, OutcomeKind, observed_values};
-
-/// What the values of an outcome column are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum YKind {
-    /// As the cells look like.
-    #[default]
-    Auto,
-    /// Numbers.
-    Number,
-    /// One of two values: no and yes, false and true, 0 and 1, or the two levels in their order.
-    YesNo,
-    /// Whole numbers from 0 on.
-    Count,
-    /// Few levels in an order, given as numbers.
-    Ordered,
-    /// Zero or a positive amount.
-    Amount,
-    /// Names of levels without an order, even if they look like numbers.
-    Category,
-}
-
-impl YKind {
-    /// The name, as it is serialised.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Number => "number",
-            Self::YesNo => "yes-no",
-            Self::Count => "count",
-            Self::Ordered => "ordered",
-            Self::Amount => "amount",
-            Self::Category => "category",
-        }
-    }
-
-    /// Whether the cells are read as names of levels.
-    pub(super) fn has_levels(self) -> bool {
-        matches!(self, Self::YesNo | Self::Category)
-    }
-
-    /// The kind of a column of numbers; none if it is not declared.
-    fn of_numbers(self) -> Option<OutcomeKind> {
-        match self {
-            Self::Auto | Self::YesNo | Self::Category => None,
-            Self::Number => Some(OutcomeKind::Number),
-            Self::Count => Some(OutcomeKind::Count),
-            Self::Ordered => Some(OutcomeKind::Ordered),
-            Self::Amount => Some(OutcomeKind::Amount),
-        }
-    }
-}
 
 /// The declared kind of every column, by `kinds` of all or each.
 pub(super) fn declared_kinds(columns: &[String], kinds: &[YKind]) -> Result<Vec<YKind>, Problem> {
@@ -103,6 +50,10 @@ fn level_kind(
     declared: YKind,
     categories: &mut usize,
 ) -> Result<OutcomeKind, Problem> {
+    if declared.of_numbers().is_some() {
+        let problem = format!("the outcome `{name}` should be a number, but holds texts");
+        return Err(Problem::new(problem, "fix the cells, or set `y_kind` to category"));
+    }
     let are_truths = levels.iter().all(|level| truth(level).is_some());
     match levels.len() {
         0 | 1 => {
@@ -127,6 +78,14 @@ fn level_kind(
 }
 
 impl Layout {
+    /// The kinds of all elements of an outcome, as far as the layout says; none if it is not one of single values.
+    pub(super) fn outcome_kinds(&self) -> Option<Vec<OutcomeKind>> {
+        let TableForm::Wide { y: Block::Features(features), .. } = &self.form else { return None };
+        let kinds =
+            |feature: &Feature| std::iter::repeat_n(feature.outcome.unwrap_or_default(), feature.elements());
+        Some(features.iter().flat_map(kinds).collect())
+    }
+
     /// Sets the kinds of outcomes that are not declared to those that their values look like, and gives `data` all kinds.
     pub(super) fn recognise_outcomes(&mut self, data: Dataset) -> crate::Result<Dataset> {
         let TableForm::Wide { y: Block::Features(features), .. } = &mut self.form else { return Ok(data) };

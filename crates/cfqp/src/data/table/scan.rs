@@ -112,7 +112,8 @@ impl ColumnScan {
             ColumnContent::Dates
         } else if matches!(self.role, ColumnRole::Treatment | ColumnRole::Outcome) {
             let are_names = number_like + self.dates.count() < self.texts.count;
-            if are_names { ColumnContent::Categories } else { ColumnContent::Numbers }
+            let is_one_word = self.role == ColumnRole::Outcome && self.levels.len() < 2;
+            if are_names && !is_one_word { ColumnContent::Categories } else { ColumnContent::Numbers }
         } else if self.role != ColumnRole::Covariate || self.texts.count + self.dates.count() == 0 {
             ColumnContent::Numbers
         } else if self.is_boolean || number_like < self.texts.count + self.dates.count() {

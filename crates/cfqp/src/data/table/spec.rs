@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::dates::DateOrder;
-use super::outcome::YKind;
 use super::treatment::TreatmentKind;
+use super::y_kind::YKind;
 use crate::error::{Error, Result};
 
 /// Describes the columns of a table. Columns are given by name, as ranges `x0..x19` or with wildcards `bp_*`.

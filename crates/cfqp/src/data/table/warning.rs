@@ -156,12 +156,12 @@ impl Warning {
             Self::TwoValuedOutcome { outcome, values: [low, high] } => write!(
                 f,
                 "the outcome `{outcome}` has two values, {low} and {high}: answers are not restricted to them, and \
-                 intervals mean little"
+                 intervals mean little; if they mean no and yes, say that its kind is yes-no"
             ),
             Self::FewWholeNumbers { outcome, values } => write!(
                 f,
                 "the outcome `{outcome}` has only {values} distinct values, all whole numbers: it is modelled as a \
-                 continuous number, and intervals mean little"
+                 continuous number, and intervals mean little; say if its kind is ordered, count or category"
             ),
             Self::ManyZeros { outcome, share } => write!(
                 f,
@@ -511,8 +511,10 @@ mod tests {
     #[test]
     fn outcomes_that_are_not_continuous_are_found() {
         let outcome = |y: fn(usize) -> f32| kinds(&dataset(200, |i| vec![continuous(i)], continuous, y));
-        assert_eq!(outcome(|i| (i % 2) as f32), ["two_valued_outcome"]);
-        assert_eq!(outcome(|i| (i % 5) as f32), ["few_whole_numbers"]);
+        assert_eq!(outcome(|i| (i % 2) as f32 + 1.0), ["two_valued_outcome"]);
+        assert_eq!(outcome(|i| (i % 2) as f32), [""; 0], "yes or no has a likelihood of its own");
+        assert_eq!(outcome(|i| (i % 5) as f32 - 2.0), ["few_whole_numbers"]);
+        assert_eq!(outcome(|i| (i % 5) as f32), [""; 0], "counts");
         assert_eq!(outcome(|i| (i % 5) as f32 + 0.5), [""; 0], "a scale of halves may be continuous");
         assert_eq!(outcome(|i| if i % 4 == 0 { 0.0 } else { continuous(i) }), ["many_zeros"]);
         assert_eq!(outcome(|i| if i % 6 == 0 { 0.0 } else { continuous(i) + 2.0 }), [""; 0]);

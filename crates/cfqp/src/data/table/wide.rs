@@ -101,6 +101,10 @@ impl WideConverter<'_> {
             units_with_gaps("t", vec![t.width], t.pick(&kept))?,
             units_with_gaps("y", shapes.y, y.pick(&kept))?,
         )?;
+        let data = match self.layout.outcome_kinds() {
+            Some(kinds) => data.with_stored_kinds(kinds).map_err(|error| error.in_file(self.path))?,
+            None => data,
+        };
         let subjects = subjects.map(|subjects| subjects.pick(&kept));
         UnitBatch::new(data, ids.pick(&kept), None, subjects).map(Some)
     }
