@@ -191,6 +191,11 @@ fn kinds_that_the_cells_do_not_have_are_refused() {
     ] {
         assert!(refused.contains(part), "{part}: {refused}");
     }
+    write(folder, "survival.csv", "x,t,days,died", 30, |i| {
+        format!("{},{},{},{}", i % 7, i % 5, i + 1, i % 2)
+    });
+    let refused = refusals(folder, &["check survival.csv --x x --t t --y days,died"]);
+    assert!(refused.contains("`days` looks like a time to an event with censored units"), "{refused}");
     let declared = json(folder, "check t.csv --x x --t t --y y --y-kind number");
     assert_eq!(declared["columns"].as_array().unwrap().last().unwrap()["kind"], "number");
 }

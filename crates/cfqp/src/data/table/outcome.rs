@@ -17,6 +17,25 @@ pub(super) fn declared_kinds(columns: &[String], kinds: &[YKind]) -> Result<Vec<
     Ok((0..columns.len()).map(kind).collect())
 }
 
+/// Words in the names of times to an event, and of columns that say whether it happened.
+const TIME_WORDS: [&str; 6] = ["time", "duration", "survival", "days", "months", "followup"];
+const EVENT_WORDS: [&str; 5] = ["event", "status", "death", "died", "dead"];
+const CENSOR_WORD: &str = "censor";
+
+/// Refuses outcomes that look like a time to an event with censored units.
+pub(super) fn refuse_censored_times(columns: &[String]) -> Result<(), Problem> {
+    let with = |words: &[&str]| {
+        columns.iter().find(|name| words.iter().any(|word| name.to_lowercase().contains(word)))
+    };
+    let times = with(&TIME_WORDS).zip(with(&EVENT_WORDS)).filter(|(time, event)| time != event);
+    let Some(name) = with(&[CENSOR_WORD]).or(times.map(|(time, _)| time)) else { return Ok(()) };
+    let problem =
+        format!("`{name}` looks like a time to an event with censored units, which is not supported");
+    let hint = "use survival analysis; or give one outcome that is known of all units, such as whether the event \
+                happened within a year";
+    Err(Problem::new(problem, hint))
+}
+
 /// Sets the kinds of the outcomes of a wide table, as far as they are declared or have levels.
 pub(super) fn declare_outcomes(
     y: &mut Block,

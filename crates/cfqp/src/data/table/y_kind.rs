@@ -6,7 +6,7 @@ use crate::data::OutcomeKind;
 
 /// What the values of an outcome column are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub enum YKind {
     /// As the cells look like.
     #[default]
@@ -26,7 +26,7 @@ pub enum YKind {
 }
 
 impl YKind {
-    /// The name, as it is serialised.
+    /// The name, as in the flag `--y-kind` of the program.
     pub fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",
