@@ -35,6 +35,7 @@ const FLAGS: &[(&str, &str)] = &[
     // a simulator
     ("class_correlation", "--class-correlation"),
     ("n", "--n"),
+    ("repeats", "--repeats"),
     ("sigma", "--sigma"),
     ("single_class", "--single-class"),
 ];
