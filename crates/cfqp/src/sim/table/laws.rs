@@ -159,7 +159,7 @@ impl OutcomeLaw {
             (Self::Category(a), Self::Category(b)) => {
                 Self::Category(std::array::from_fn(|level| mix(a[level], b[level])))
             }
-            _ => unimplemented!("a mixture of amounts is no law of this form"),
+            _ => panic!("a mixture of amounts is no law of this form"),
         }
     }
 }
