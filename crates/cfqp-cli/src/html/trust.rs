@@ -120,6 +120,9 @@ impl Page<'_> {
 
     fn calibration(&self) -> Markup {
         let points = &self.report.evidence.calibration;
+        if points.is_empty() {
+            return html! { p { "Answers are probabilities: their intervals hold no outcomes." } };
+        }
         let min = points.iter().map(|point| point.level.min(point.coverage)).fold(0.5, f64::min);
         let low = (10.0 * min).floor() / 10.0 - 0.02;
         let mut chart = Chart::new((low, 1.0), (low, 1.02), "level", "coverage");
@@ -142,7 +145,7 @@ impl Page<'_> {
     fn number_of_classes(&self) -> Markup {
         let tried = &self.report.model.fit.candidates;
         if tried.iter().filter(|tried| tried.score().is_finite()).count() < 2 {
-            return html! { p { "The number of classes was given; others were not compared." } };
+            return html! { p { "Other numbers of classes were not compared." } };
         }
         let row = |tried: &ClassScore| {
             let mark = if tried.chosen { "chosen" } else { "" };

@@ -185,8 +185,8 @@ fn kinds_that_the_cells_do_not_have_are_refused() {
     );
     for part in [
         "the outcome `y` has 3 values, but yes or no has two",
-        "0.125 is not a whole number from 0 on",
-        "y_kind: 3 kinds for 2 outcomes",
+        "column `w`: 0.125 is not a whole number from 0 on",
+        "--y-kind: 3 kinds for 2 outcomes",
         "the outcome `w` has 30 levels; at most 8 are possible",
     ] {
         assert!(refused.contains(part), "{part}: {refused}");

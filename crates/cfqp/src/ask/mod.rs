@@ -49,7 +49,6 @@ pub use rho::{Rho, RhoBound, RhoSource, UsedRho};
 pub use stream::{StreamBatch, UnitStream};
 pub use tabulate::{AskedTreatments, Tabulation};
 pub(crate) use treatments::treatment_quantiles;
-pub(crate) use verdict::covered_share;
 pub use verdict::{Assumption, Grade, Verdict, VerdictLimits};
 
 #[cfg(test)]

@@ -374,7 +374,7 @@ impl Model {
 
     /// The share of the observed outcomes inside their intervals; none if all answers are probabilities, whose intervals
     /// hold no outcomes.
-    fn factual_coverage(&self, data: &Dataset, factual: &Answers) -> Option<f64> {
+    pub(crate) fn factual_coverage(&self, data: &Dataset, factual: &Answers) -> Option<f64> {
         let kinds = self.outcome_kinds();
         if !kinds.iter().any(|kind| kind.is_chance()) {
             return Some(covered_share(data.y(), &factual.lower, &factual.upper));
@@ -508,7 +508,7 @@ fn true_share(values: impl Iterator<Item = bool>) -> f64 {
 }
 
 /// The share of observed elements inside their interval; 0 if none was observed.
-pub(crate) fn covered_share(y: &Units, lower: &Units, upper: &Units) -> f64 {
+fn covered_share(y: &Units, lower: &Units, upper: &Units) -> f64 {
     coverage(y.values(), lower.values(), upper.values(), y.mask()).map_or(0.0, |coverage| coverage.share)
 }
 

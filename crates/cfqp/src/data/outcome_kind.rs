@@ -92,7 +92,7 @@ impl OutcomeKind {
     }
 
     /// Checks that observed values are of this kind; `name` is that of the outcome.
-    fn check(self, name: &str, values: &[f32]) -> Result<()> {
+    pub(crate) fn check(self, name: &str, values: &[f32]) -> Result<()> {
         let (fits, rule): (fn(f32) -> bool, &str) = match self {
             Self::Number => return Ok(()),
             Self::YesNo | Self::Level(_) => (|value| value == 0.0 || value == 1.0, "0 or 1"),

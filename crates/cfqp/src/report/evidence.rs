@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{Histogram, ReportContext};
 use crate::Result;
-use crate::ask::{AskOptions, Rho, covered_share};
+use crate::ask::{AskOptions, Rho};
 
 /// The levels at which the coverage of intervals is computed.
 const COVERAGE_LEVELS: [f64; 6] = [0.5, 0.6, 0.7, 0.8, 0.9, 0.95];
@@ -18,7 +18,7 @@ pub struct Evidence {
     pub certainty: Histogram,
     /// The share of units for which each treatment of [`Curves::grid`](super::Curves::grid) is within the support.
     pub overlap: Vec<f64>,
-    /// The coverage of factual outcomes by intervals with fresh noise (rho = 0), by level.
+    /// The coverage of factual outcomes by intervals with fresh noise (rho = 0), by level. Empty if all answers are probabilities.
     pub calibration: Vec<LevelCoverage>,
 }
 
@@ -38,8 +38,8 @@ impl ReportContext<'_> {
         for level in COVERAGE_LEVELS {
             let options = AskOptions { rho: Rho::Given(0.0), level };
             let answers = self.model.outcomes(self.data, self.data.t(), options)?;
-            let coverage = covered_share(self.data.y(), &answers.lower, &answers.upper);
-            calibration.push(LevelCoverage { level, coverage });
+            let coverage = self.model.factual_coverage(self.data, &answers);
+            calibration.extend(coverage.map(|coverage| LevelCoverage { level, coverage }));
             posterior = answers.posterior; // the same at every level
         }
         let units = posterior.chunks(self.model.classes());

@@ -116,6 +116,7 @@ impl Layout {
                 false => OutcomeKind::Number,
             };
             let kind = feature.outcome.unwrap_or_else(recognise);
+            kind.check(&format!("column `{}`", feature.name), &observed_values(data.y(), kinds.len()))?;
             // numbers that only look like ones are not declared
             feature.outcome = feature.outcome.or((kind != OutcomeKind::Number).then_some(kind));
             kinds.extend(std::iter::repeat_n(kind, feature.elements()));
