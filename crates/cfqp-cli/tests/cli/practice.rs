@@ -371,7 +371,7 @@ fn numbers_declared_as_levels_and_a_drug_with_a_dose() {
     assert!(doses.lines().count() == 4 && doses.lines().skip(1).all(is_own), "{doses}");
     let unknown = refused(folder, "curve arms.cfqp drugs.csv --hold arm=7 --grid 0:1:3 --out d.csv");
     assert!(unknown.contains("--hold: `7` is not a level of the treatment `arm`"), "{unknown}");
-    write(folder, "new.csv", "id,age\nn1,0.5\n".to_owned());
+    write(folder, "new.csv", "id,age\nn1,0.5\n");
     let kept = refused(folder, "curve arms.cfqp new.csv --grid 0:1:3 --out d.csv");
     assert!(kept.contains("unit n1: its treatment is unknown") && kept.contains("--hold"), "{kept}");
     succeed(folder, "curve arms.cfqp new.csv --hold arm=1 --grid 0:1:3 --out d.csv");
