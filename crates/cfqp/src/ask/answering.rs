@@ -4,7 +4,7 @@ use super::answer::{Answers, Diagnosis};
 use super::options::AskOptions;
 use super::rho::{RhoNode, UsedRho};
 use crate::Result;
-use crate::data::{Dataset, Units};
+use crate::data::{Dataset, Units, element_name};
 use crate::math::{GaussianComponent, central_interval, normal_half_width};
 use crate::model::abduction::{Abducted, BatchQuestion, MIN_POSTERIOR, abduct_each, most_probable};
 use crate::model::{Calibration, ClassNetworks, Mixture, Model, Predictor};
@@ -41,7 +41,7 @@ impl Model {
     ) -> Result<Answers> {
         options.validate()?;
         self.shapes().check(data)?;
-        data.check_outcomes(&self.outcome_kinds())?;
+        data.check_outcomes(&self.outcome_kinds(), element_name)?;
         from.into_iter().chain([to]).try_for_each(|treatments| self.check_levels(treatments))?;
         let used = self.used_rho(options.rho);
         let batch_options = BatchOptions { nodes: &used.nodes(), level: options.level };

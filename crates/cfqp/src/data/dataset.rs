@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::outcome_kind::{check_kinds, recognise_kinds};
+use super::outcome_kind::{check_kinds, element_name, recognise_kinds};
 use super::{OutcomeKind, Units};
 use crate::error::{Error, Result};
 
@@ -122,23 +122,28 @@ impl Dataset {
     /// # Errors
     /// If there is not one kind per element, or values are not of their kind.
     pub fn with_outcome_kinds(self, kinds: Vec<OutcomeKind>) -> Result<Self> {
-        check_kinds(&self.y, &kinds)?;
+        check_kinds(&self.y, &kinds, element_name)?;
         Ok(Self { kinds: Some(kinds), ..self })
     }
 
     /// As [`with_outcome_kinds`](Self::with_outcome_kinds), for units that are asked about: they need not have all levels.
-    pub(crate) fn with_stored_kinds(self, kinds: Vec<OutcomeKind>) -> Result<Self> {
-        self.check_outcomes(&kinds)?;
+    /// `name` gives the place of an element in messages.
+    pub(crate) fn with_stored_kinds(
+        self,
+        kinds: Vec<OutcomeKind>,
+        name: impl Fn(usize) -> String,
+    ) -> Result<Self> {
+        self.check_outcomes(&kinds, name)?;
         Ok(Self { kinds: Some(kinds), ..self })
     }
 
     /// Checks that outcomes are of these kinds.
-    pub(crate) fn check_outcomes(&self, kinds: &[OutcomeKind]) -> Result<()> {
+    pub(crate) fn check_outcomes(&self, kinds: &[OutcomeKind], name: impl Fn(usize) -> String) -> Result<()> {
         let checked = kinds.iter().map(|kind| match kind {
             OutcomeKind::Ordered => OutcomeKind::Number,
             kind => *kind,
         });
-        check_kinds(&self.y, &checked.collect::<Vec<_>>())
+        check_kinds(&self.y, &checked.collect::<Vec<_>>(), name)
     }
 
     /// The kind of every element of an outcome: as given, or as it looks like.

@@ -23,7 +23,7 @@ pub use files::{
 pub(crate) use files::{read_container, write_container};
 pub(crate) use named_array::NamedArray;
 pub use outcome_kind::OutcomeKind;
-pub(crate) use outcome_kind::{MAX_KIND_ELEMENTS, observed_values};
+pub(crate) use outcome_kind::{MAX_KIND_ELEMENTS, element_name, observed_values};
 pub use scaler::{ChannelScaler, Scaler};
 pub use table::Warning;
 pub use unit_data::UnitData;

@@ -92,7 +92,7 @@ impl OutcomeKind {
     }
 
     /// Checks that observed values are of this kind; `name` is that of the outcome.
-    pub(crate) fn check(self, name: &str, values: &[f32]) -> Result<()> {
+    fn check(self, name: &str, values: &[f32]) -> Result<()> {
         let (fits, rule): (fn(f32) -> bool, &str) = match self {
             Self::Number => return Ok(()),
             Self::YesNo | Self::Level(_) => (|value| value == 0.0 || value == 1.0, "0 or 1"),
@@ -180,15 +180,20 @@ fn is_one_hot(y: &Units, elements: Range<usize>) -> bool {
     })
 }
 
+/// The place of element `j` of an outcome in messages.
+pub(crate) fn element_name(j: usize) -> String {
+    format!("y[{j}]")
+}
+
 /// Checks that there is one kind per element and that values are of their kind.
-pub(super) fn check_kinds(y: &Units, kinds: &[OutcomeKind]) -> Result<()> {
+pub(super) fn check_kinds(y: &Units, kinds: &[OutcomeKind], name: impl Fn(usize) -> String) -> Result<()> {
     let elements = y.elements();
     if kinds.len() != elements {
         let problem = format!("{} kinds are given for {elements} elements", kinds.len());
         return Err(Error::data("y", problem, "give the kind of every element"));
     }
     for (j, &kind) in kinds.iter().enumerate().filter(|(_, kind)| **kind != OutcomeKind::Number) {
-        kind.check(&format!("y[{j}]"), &observed_values(y, j))?;
+        kind.check(&name(j), &observed_values(y, j))?;
     }
     check_categories(y, kinds)
 }
@@ -263,15 +268,18 @@ mod tests {
     fn values_of_another_kind_are_refused() {
         let y = Units::new("y", vec![2], vec![0.0, 1.0, 1.0, 0.0, 1.0, 0.0]).unwrap();
         let category = [OutcomeKind::Level(0); 2];
-        assert!(check_kinds(&y, &category).is_ok());
-        assert!(check_kinds(&y, &[OutcomeKind::YesNo]).is_err(), "one kind per element");
+        assert!(check_kinds(&y, &category, element_name).is_ok());
+        assert!(check_kinds(&y, &[OutcomeKind::YesNo], element_name).is_err(), "one kind per element");
         let both = Units::new("y", vec![2], vec![1.0, 1.0]).unwrap();
-        assert!(check_kinds(&both, &category).unwrap_err().to_string().contains("2 levels"));
+        assert!(check_kinds(&both, &category, element_name).unwrap_err().to_string().contains("2 levels"));
         let half = Units::new("y", vec![1], vec![0.5, 1.0]).unwrap();
         for kind in [OutcomeKind::YesNo, OutcomeKind::Count] {
-            assert!(check_kinds(&half, &[kind]).unwrap_err().to_string().contains("0.5"), "{kind:?}");
+            assert!(
+                check_kinds(&half, &[kind], element_name).unwrap_err().to_string().contains("0.5"),
+                "{kind:?}"
+            );
         }
-        assert!(check_kinds(&half, &[OutcomeKind::Amount]).is_ok());
-        assert!(check_kinds(&half, &[OutcomeKind::Ordered]).is_ok());
+        assert!(check_kinds(&half, &[OutcomeKind::Amount], element_name).is_ok());
+        assert!(check_kinds(&half, &[OutcomeKind::Ordered], element_name).is_ok());
     }
 }

@@ -5,7 +5,7 @@ use super::levels::truth;
 use super::problem::Problem;
 use super::scan::{ColumnContent, ColumnScan};
 use super::y_kind::YKind;
-use crate::data::{Dataset, MAX_KIND_ELEMENTS, OutcomeKind, observed_values};
+use crate::data::{Dataset, MAX_KIND_ELEMENTS, OutcomeKind, element_name, observed_values};
 
 /// The declared kind of every column, by `kinds` of all or each.
 pub(super) fn declared_kinds(columns: &[String], kinds: &[YKind]) -> Result<Vec<YKind>, Problem> {
@@ -105,6 +105,14 @@ impl Layout {
         Some(features.iter().flat_map(kinds).collect())
     }
 
+    /// The column of element `j` of an outcome, in messages.
+    pub(super) fn outcome_name(&self, j: usize) -> String {
+        let TableForm::Wide { y: Block::Features(features), .. } = &self.form else { return element_name(j) };
+        let columns =
+            features.iter().flat_map(|feature| std::iter::repeat_n(&feature.name, feature.elements()));
+        columns.into_iter().nth(j).map_or_else(|| element_name(j), |name| format!("column `{name}`"))
+    }
+
     /// Sets the kinds of outcomes that are not declared to those that their values look like, and gives `data` all kinds.
     pub(super) fn recognise_outcomes(&mut self, data: Dataset) -> crate::Result<Dataset> {
         let TableForm::Wide { y: Block::Features(features), .. } = &mut self.form else { return Ok(data) };
@@ -116,7 +124,6 @@ impl Layout {
                 false => OutcomeKind::Number,
             };
             let kind = feature.outcome.unwrap_or_else(recognise);
-            kind.check(&format!("column `{}`", feature.name), &observed_values(data.y(), kinds.len()))?;
             // numbers that only look like ones are not declared
             feature.outcome = feature.outcome.or((kind != OutcomeKind::Number).then_some(kind));
             kinds.extend(std::iter::repeat_n(kind, feature.elements()));

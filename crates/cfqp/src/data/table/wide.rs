@@ -102,7 +102,10 @@ impl WideConverter<'_> {
             units_with_gaps("y", shapes.y, y.pick(&kept))?,
         )?;
         let data = match self.layout.outcome_kinds() {
-            Some(kinds) => data.with_stored_kinds(kinds).map_err(|error| error.in_file(self.path))?,
+            Some(kinds) => {
+                let column = |j| self.layout.outcome_name(j);
+                data.with_stored_kinds(kinds, column).map_err(|error| error.in_file(self.path))?
+            }
             None => data,
         };
         let subjects = subjects.map(|subjects| subjects.pick(&kept));
