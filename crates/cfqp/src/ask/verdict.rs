@@ -9,7 +9,7 @@ use super::rho::Rho;
 use super::treatments::treatment_quantiles;
 use crate::Result;
 use crate::config::Classes;
-use crate::data::{Dataset, UnitData, Units};
+use crate::data::{Dataset, OutcomeKind, UnitData, Units};
 use crate::density::SecondWorld;
 use crate::math::{coverage, normal_cdf, normal_half_width};
 use crate::model::{ClassScore, Model, Predictor, density_rows};
@@ -467,9 +467,8 @@ impl Model {
         let mut tried: Vec<usize> = self.fit_report().candidates.iter().map(|tried| tried.classes).collect();
         tried.sort_unstable();
         tried.dedup();
-        let kinds = self.outcome_kinds();
-        let one_chance = kinds[0].is_chance() && kinds.iter().all(|kind| *kind == kinds[0]);
-        if one_chance && tried.len() < 2 && self.learned_rho().is_none() {
+        let is_single = OutcomeKind::is_single_chance(&self.outcome_kinds());
+        if is_single && tried.len() < 2 && self.learned_rho().is_none() {
             return Some("one yes/no outcome or category per unit does not show hidden classes".to_owned());
         }
         let is_tested = tried.len() > 1 || (tried.len() == 1 && self.header.config.classes == Classes::Auto);

@@ -56,6 +56,16 @@ impl OutcomeKind {
         matches!(self, Self::YesNo | Self::Level(_))
     }
 
+    /// Whether outcomes of these kinds are one yes or no, or one category. One such outcome per unit shows no hidden classes:
+    /// every mixture of such laws is another such law.
+    pub(crate) fn is_single_chance(kinds: &[Self]) -> bool {
+        match kinds {
+            [Self::YesNo] => true,
+            [first @ Self::Level(_), others @ ..] => others.iter().all(|kind| kind == first),
+            _ => false,
+        }
+    }
+
     /// The kind that observed values look like. A single element is never a category: its levels have no numbers.
     ///
     /// # Examples
@@ -192,6 +202,11 @@ pub(super) fn check_kinds(y: &Units, kinds: &[OutcomeKind], name: impl Fn(usize)
         let problem = format!("{} kinds are given for {elements} elements", kinds.len());
         return Err(Error::data("y", problem, "give the kind of every element"));
     }
+    if y.shape().len() > 1 && kinds.iter().any(|kind| *kind != OutcomeKind::Number) {
+        let problem =
+            format!("a unit has shape {:?}, and elements of series and images are numbers", y.shape());
+        return Err(Error::data("y", problem, "give outcomes of other kinds as one row per unit"));
+    }
     for (j, &kind) in kinds.iter().enumerate().filter(|(_, kind)| **kind != OutcomeKind::Number) {
         kind.check(&name(j), &observed_values(y, j))?;
     }
@@ -279,6 +294,12 @@ mod tests {
                 "{kind:?}"
             );
         }
+        let series = Units::new("y", vec![1, 2], vec![0.0, 1.0]).unwrap();
+        assert!(check_kinds(&series, &[OutcomeKind::YesNo; 2], element_name).is_err());
+        assert!(
+            OutcomeKind::is_single_chance(&category) && OutcomeKind::is_single_chance(&[OutcomeKind::YesNo])
+        );
+        assert!(!OutcomeKind::is_single_chance(&[OutcomeKind::YesNo; 2]), "two outcomes show classes");
         assert!(check_kinds(&half, &[OutcomeKind::Amount], element_name).is_ok());
         assert!(check_kinds(&half, &[OutcomeKind::Ordered], element_name).is_ok());
     }

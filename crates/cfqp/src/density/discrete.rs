@@ -12,7 +12,7 @@ use super::network::Element;
 use super::rows::Rows;
 use super::scale::OutcomeScale;
 use super::views::{ClassView, Distribution, Location, Prediction, Question};
-use crate::math::{GaussianComponent, normal_cdf, normal_quantile};
+use crate::math::{GaussianComponent, normal_cdf, normal_quantile, standard_deviation};
 
 /// Ends of the slices of ranks over which an amount is averaged: narrow where amounts are large.
 const AMOUNT_SLICES: [f64; 18] =
@@ -141,13 +141,7 @@ impl MemberView<'_> {
     fn chance(&self, element: Element) -> SameAndFresh<f64> {
         let mut sum = SameAndFresh { same: Some(0.0), fresh: 0.0 };
         for (k, view) in self.classes.iter().enumerate() {
-            let own = match element {
-                Element::Level(head) => self.level(head, k),
-                _ => {
-                    let SameAndFresh { same, fresh } = self.masses(element, k);
-                    SameAndFresh { same: same.map(|masses| mean(&masses)), fresh: mean(&fresh) }
-                }
-            };
+            let own = self.means(element, k);
             sum.fresh += view.posterior * own.fresh;
             sum.same = sum.same.zip(own.same).map(|(sum, own)| sum + view.posterior * own);
         }
@@ -155,15 +149,19 @@ impl MemberView<'_> {
     }
 
     /// The mean of an element, or the mean difference, in class `k`.
-    pub(super) fn class_mean(&self, element: Element, k: usize, rho: Correlation) -> f64 {
-        let parts = match element {
+    fn means(&self, element: Element, k: usize) -> SameAndFresh<f64> {
+        match element {
             Element::Level(head) => self.level(head, k),
             _ => {
                 let SameAndFresh { same, fresh } = self.masses(element, k);
                 SameAndFresh { same: same.map(|masses| mean(&masses)), fresh: mean(&fresh) }
             }
-        };
-        parts.mixed(rho.mean())
+        }
+    }
+
+    /// The mean of an element, or the mean difference, in class `k` with correlation `rho` of the noise.
+    pub(super) fn class_mean(&self, element: Element, k: usize, rho: Correlation) -> f64 {
+        self.means(element, k).mixed(rho.mean())
     }
 }
 
@@ -208,8 +206,7 @@ fn chance_distribution(
     let at = |rho: f64| parts.iter().map(move |part| part.mixed(rho));
     let centres: Vec<f64> = at(question.rho.mean()).collect();
     let mean = crate::math::mean(&centres);
-    let n = centres.len() as f64;
-    let between = centres.iter().map(|p| (p - mean).powi(2)).sum::<f64>() / f64::max(n - 1.0, 1.0);
+    let between = standard_deviation(&centres).powi(2);
     let members = parts.iter().map(|part| part.fresh).collect();
     let mut distribution = Distribution { members, ..Distribution::default() };
     for (weight, rho) in question.rho.nodes() {
@@ -251,9 +248,7 @@ fn outcome_distribution(
         centres.push(centre);
         distribution.members.push(fresh_mean);
     }
-    let mean = crate::math::mean(&centres);
-    let squares: f64 = centres.iter().map(|centre| (centre - mean).powi(2)).sum();
-    let between = factor * squares / (centres.len() as f64 - 1.0).max(1.0);
+    let between = factor * standard_deviation(&centres).powi(2);
     distribution.between = vec![between; distribution.components.len()];
     distribution
 }

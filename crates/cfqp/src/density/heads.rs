@@ -40,7 +40,7 @@ pub(crate) enum HeadLaw {
     Count { offset: f64, overdispersed: bool },
     /// One of `values`, in ascending order; one threshold less.
     Ordered { values: Vec<f64>, thresholds: Vec<f64> },
-    /// Level `level` of the category of heads `first..first + levels`.
+    /// Level `level` of a category, whose `levels` are adjacent heads.
     Level { level: usize, levels: usize },
 }
 
@@ -278,7 +278,7 @@ fn bounded(predictor: f64) -> f64 {
     predictor.clamp(-MAX_PREDICTOR, MAX_PREDICTOR)
 }
 
-pub(crate) fn sigmoid(z: f64) -> f64 {
+fn sigmoid(z: f64) -> f64 {
     1.0 / (1.0 + (-z).exp())
 }
 

@@ -381,6 +381,22 @@ mod tests {
         -Member { form: form.clone(), parameters }.log_likelihoods(rows, &all).iter().sum::<f64>()
     }
 
+    /// Compares the gradient at random parameters with differences of the loss.
+    fn assert_gradient(form: &Form, rows: &Rows, place: &str) {
+        let parameters = random_parameters(form);
+        for (i, slope) in gradient(form, rows, &parameters, None).into_iter().enumerate() {
+            let moved = |by: f32| {
+                let mut parameters = parameters.clone();
+                parameters[i] += by;
+                loss(form, rows, parameters)
+            };
+            let step = 2e-3;
+            let expected = (moved(step) - moved(-step)) / (2.0 * f64::from(step));
+            let error = (f64::from(slope) - expected).abs();
+            assert!(error < 2e-3 * (1.0 + expected.abs()), "{place}, parameter {i}: {slope} for {expected}");
+        }
+    }
+
     #[test]
     fn gradients_agree_with_differences() {
         let rows = rows();
@@ -390,20 +406,11 @@ mod tests {
             for weights in weights {
                 for (varying_scale, hidden) in [(false, 4), (true, 4), (true, 0)] {
                     let form = form(law, weights, varying_scale, hidden);
-                    let parameters = random_parameters(&form);
-                    let found = gradient(&form, &rows, &parameters, None);
-                    for (i, slope) in found.into_iter().enumerate() {
-                        let moved = |by: f32| {
-                            let mut parameters = parameters.clone();
-                            parameters[i] += by;
-                            loss(&form, &rows, parameters)
-                        };
-                        let step = 2e-3;
-                        let expected = (moved(step) - moved(-step)) / (2.0 * f64::from(step));
-                        let error = (f64::from(slope) - expected).abs();
-                        let place = format!("{law:?}, {weights:?}, {varying_scale}, {hidden}, parameter {i}");
-                        assert!(error < 2e-3 * (1.0 + expected.abs()), "{place}: {slope} for {expected}");
-                    }
+                    assert_gradient(
+                        &form,
+                        &rows,
+                        &format!("{law:?}, {weights:?}, {varying_scale}, {hidden}"),
+                    );
                 }
             }
         }
@@ -428,18 +435,7 @@ mod tests {
             outcome_laws: laws,
             ..form(NoiseLaw::Skewed, ClassWeights::CovariatesAndTreatment, true, 3)
         };
-        let parameters = random_parameters(&form);
-        for (i, slope) in gradient(&form, &rows, &parameters, None).into_iter().enumerate() {
-            let moved = |by: f32| {
-                let mut parameters = parameters.clone();
-                parameters[i] += by;
-                loss(&form, &rows, parameters)
-            };
-            let step = 2e-3;
-            let expected = (moved(step) - moved(-step)) / (2.0 * f64::from(step));
-            let error = (f64::from(slope) - expected).abs();
-            assert!(error < 3e-3 * (1.0 + expected.abs()), "parameter {i}: {slope} for {expected}");
-        }
+        assert_gradient(&form, &rows, "all kinds");
     }
 
     #[test]

@@ -36,7 +36,7 @@ const FEW_VALUES: usize = 4;
 /// Whether this recipe fits the data: few outcome elements, not too many covariates, and no other base model asked for.
 ///
 /// # Errors
-/// If it does not and logarithms are asked for, which no other recipe models.
+/// If it does not, and outcomes are not numbers or logarithms are asked for, which no other recipe models.
 pub(super) fn applies(context: &Context<'_>) -> Result<bool> {
     let (d_y, d_x) = (context.scaler.y.elements(), context.scaler.x.elements());
     let shallow = matches!(context.config.base, Base::Auto | Base::Linear | Base::Mlp);
@@ -51,7 +51,19 @@ pub(super) fn applies(context: &Context<'_>) -> Result<bool> {
         let hint = "set `y_scale` to linear, or take the logarithm of the outcomes yourself";
         return Err(Error::config("y_scale", problem, hint));
     }
-    Ok(false)
+    let other = context.data.outcome_kinds().into_iter().find(|kind| *kind != OutcomeKind::Number);
+    match other {
+        None => Ok(false),
+        Some(kind) => {
+            let problem = format!(
+                "an outcome of kind {} needs a base model of linear or mlp, at most {MAX_OUTCOMES} outcome elements and at \
+                 most {MAX_COVARIATES} covariates; the data have {d_y} and {d_x}",
+                kind.name()
+            );
+            let hint = "give fewer outcomes, levels or covariates, or say that the outcome is a number";
+            Err(Error::data("y", problem, hint))
+        }
+    }
 }
 
 /// A form of the outcomes, the units in it, and what was selected there.
@@ -83,7 +95,7 @@ pub(super) fn fit_density(context: &Context<'_>, joined: usize) -> Result<Model>
     let (d_t, seed) = (context.scaler.t.elements(), context.config.seed);
     let calibrations = LevelCalibration::fit(&ensemble, &rows, d_t, seed, context.pool);
     (ensemble.calibration, ensemble.chance_calibration) = (calibrations.outcomes, calibrations.chances);
-    let mut report = report(context, &rows, &heads, &ensemble, &halves, &selected);
+    let mut report = report(context, &rows, &ensemble, &halves, &selected);
     if joined > 0 {
         report.notes.push(format!(
             "the {joined} units given for validation were joined to the others, because every unit is held out in turn"
@@ -129,7 +141,7 @@ fn select_on(context: &Context<'_>, heads: OutcomeHeads) -> Result<Candidate> {
         Classes::Given(classes) => Some(classes),
         Classes::Auto => None,
     };
-    let max_classes = if heads.show_classes(&rows) { context.config.max_classes } else { 1 };
+    let max_classes = if shows_classes(context, &rows) { context.config.max_classes } else { 1 };
     let selected = problem(context, &rows, &heads).select(given, max_classes)?;
     let best = selected.tried.iter().map(|score| mean(&score.likelihoods)).fold(f64::MIN, f64::max);
     Ok(Candidate { score: best + jacobian(&rows, &heads.scales), heads, rows, selected })
@@ -212,6 +224,11 @@ fn learned_rho(halves: &[FittedMember], rows: &Rows) -> f64 {
     (products / f64::max(squares, 1e-9)).clamp(0.0, 0.99)
 }
 
+/// Whether outcomes can show classes: not one yes/no outcome or one category, unless subjects have several rows.
+fn shows_classes(context: &Context<'_>, rows: &Rows) -> bool {
+    rows.has_repeats() || !OutcomeKind::is_single_chance(&context.data.outcome_kinds())
+}
+
 /// Why no classes are looked for.
 const UNSEEN_CLASSES: &str = "one yes/no outcome or category per unit does not show hidden classes: the model has one class; \
      give several rows per subject, or several outcomes";
@@ -220,7 +237,6 @@ const UNSEEN_CLASSES: &str = "one yes/no outcome or category per unit does not s
 fn report(
     context: &Context<'_>,
     rows: &Rows,
-    heads: &OutcomeHeads,
     ensemble: &Ensemble,
     halves: &[FittedMember],
     selected: &Selected,
@@ -245,7 +261,7 @@ fn report(
         ..FitReport::default()
     };
     if classes == 1 && !given {
-        let found = match heads.show_classes(rows) {
+        let found = match shows_classes(context, rows) {
             true => "no hidden classes found: the model has one class",
             false => UNSEEN_CLASSES,
         };

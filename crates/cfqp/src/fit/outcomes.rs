@@ -77,17 +77,6 @@ impl OutcomeHeads {
         Some(Self { laws, scales })
     }
 
-    /// Whether outcomes can show classes. One yes/no outcome or one category per unit cannot: every mixture of such laws is
-    /// another such law.
-    pub(super) fn show_classes(&self, rows: &Rows) -> bool {
-        let one_chance = match &self.laws[..] {
-            [HeadLaw::Chance { .. }] => true,
-            [HeadLaw::Level { levels, .. }, ..] => self.laws.len() == *levels,
-            _ => false,
-        };
-        !one_chance || rows.has_repeats()
-    }
-
     /// The units of a fit.
     pub(super) fn rows(&self, context: &Context<'_>) -> Rows {
         let mut rows = density_rows(&context.batcher(), &self.laws, &self.scales);

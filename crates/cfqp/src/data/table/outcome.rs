@@ -7,16 +7,6 @@ use super::scan::{ColumnContent, ColumnScan};
 use super::y_kind::YKind;
 use crate::data::{Dataset, MAX_KIND_ELEMENTS, OutcomeKind, element_name, observed_values};
 
-/// The declared kind of every column, by `kinds` of all or each.
-pub(super) fn declared_kinds(columns: &[String], kinds: &[YKind]) -> Result<Vec<YKind>, Problem> {
-    if kinds.len() > 1 && kinds.len() != columns.len() {
-        let problem = format!("y_kind: {} kinds for {} outcomes", kinds.len(), columns.len());
-        return Err(Problem::new(problem, "give one kind for all outcomes, or one for each"));
-    }
-    let kind = |j: usize| kinds.get(if kinds.len() == 1 { 0 } else { j }).copied().unwrap_or_default();
-    Ok((0..columns.len()).map(kind).collect())
-}
-
 /// Words in the names of times to an event, and of columns that say whether it happened.
 const TIME_WORDS: [&str; 6] = ["time", "duration", "survival", "days", "months", "followup"];
 const EVENT_WORDS: [&str; 5] = ["event", "status", "death", "died", "dead"];

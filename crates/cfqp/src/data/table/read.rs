@@ -10,7 +10,7 @@ use super::ids::Ids;
 use super::layout::{Layout, TableForm};
 use super::names::{list_names, resolve};
 use super::numbers::Decimal;
-use super::outcome::{declare_outcomes, declared_kinds, refuse_censored_times};
+use super::outcome::{declare_outcomes, refuse_censored_times};
 use super::problem::Problem;
 use super::read_summary::ReadSummary;
 use super::resolved::ResolvedColumns;
@@ -82,7 +82,7 @@ impl Table {
         if spec.time.is_none() {
             refuse_censored_times(resolved.y()).map_err(at)?;
         }
-        let outcome_kinds = declared_kinds(resolved.y(), &spec.y_kind).map_err(at)?;
+        let outcome_kinds = resolved.outcome_kinds(&spec.y_kind).map_err(at)?;
         let with_levels = resolved.y().iter().zip(&outcome_kinds).filter(|(_, kind)| kind.has_levels());
         categorical.extend(with_levels.map(|(name, _)| name.clone()));
         let reading = Reading::new(&spec.missing, Decimal::new(spec.decimal));

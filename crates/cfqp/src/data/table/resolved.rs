@@ -19,6 +19,7 @@ use super::source::Source;
 use super::spec::{TableSpec, TreatedAt};
 use super::treatment::TreatmentKind;
 use super::unit_batch::UnitBatch;
+use super::y_kind::YKind;
 use crate::error::Result;
 
 /// The columns of a table by role.
@@ -87,14 +88,14 @@ impl ResolvedColumns {
         kinds: &[TreatmentKind],
         wanted: TreatmentKind,
     ) -> Result<Vec<String>, Problem> {
-        if kinds.len() > 1 && kinds.len() != self.t.len() {
-            let s = if self.t.len() == 1 { "" } else { "s" };
-            let problem = format!("t_kind: {} kinds for {} treatment{s}", kinds.len(), self.t.len());
-            return Err(Problem::new(problem, "give one kind for all treatments, or one for each"));
-        }
-        let kind = |j: usize| kinds.get(if kinds.len() == 1 { 0 } else { j });
-        let is_wanted = |j: &usize| kind(*j) == Some(&wanted);
-        Ok((0..self.t.len()).filter(is_wanted).map(|j| self.t[j].clone()).collect())
+        let declared = kind_of_each("t_kind", "treatment", kinds, self.t.len())?;
+        let of_kind = self.t.iter().zip(declared).filter(|(_, kind)| *kind == wanted);
+        Ok(of_kind.map(|(name, _)| name.clone()).collect())
+    }
+
+    /// The declared kind of every outcome, by `kinds` of all or each.
+    pub(super) fn outcome_kinds(&self, kinds: &[YKind]) -> Result<Vec<YKind>, Problem> {
+        kind_of_each("y_kind", "outcome", kinds, self.y.len())
     }
 
     /// All columns with values, that is all except the ids and the subjects.
@@ -240,4 +241,20 @@ impl ResolvedColumns {
 /// Whether the time of treatment is a date rather than a column.
 fn is_fixed_date(spec: &TableSpec, name: &str, columns: &[String]) -> bool {
     !columns.iter().any(|column| column == name) && read_date(name, spec.date_format) != DateText::Text
+}
+
+/// The kind of each of `columns` columns: the one of all, or its own; the default without kinds. `field` and `noun` are for messages.
+fn kind_of_each<K: Copy + Default>(
+    field: &str,
+    noun: &str,
+    kinds: &[K],
+    columns: usize,
+) -> Result<Vec<K>, Problem> {
+    if kinds.len() > 1 && kinds.len() != columns {
+        let s = if columns == 1 { "" } else { "s" };
+        let problem = format!("{field}: {} kinds for {columns} {noun}{s}", kinds.len());
+        return Err(Problem::new(problem, format!("give one kind for all {noun}s, or one for each")));
+    }
+    let kind = |j: usize| kinds.get(if kinds.len() == 1 { 0 } else { j }).copied().unwrap_or_default();
+    Ok((0..columns).map(kind).collect())
 }

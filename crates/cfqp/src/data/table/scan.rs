@@ -289,7 +289,7 @@ impl ColumnScan {
         }
     }
 
-    /// Adds what speaks against a treatment with levels: it needs two, and must not be declared to be a number.
+    /// Adds the problems of a treatment with levels: it needs two, and must not be declared to be a number.
     pub(crate) fn check_treatment(
         &self,
         categorical: &[String],

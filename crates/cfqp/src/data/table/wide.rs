@@ -1,5 +1,6 @@
 //! Converts the rows of a wide table, one per unit, into units.
 
+use std::ops::Range;
 use std::path::Path;
 
 use super::cells::{Cells, Reading};
@@ -185,17 +186,9 @@ impl ChunkColumns<'_> {
         let Some(levels) = &treatment.levels else {
             return self.feature(&Feature::number(&treatment.name), cells, start, out);
         };
-        let index = LevelIndex::new(levels);
-        for (i, reason) in self.reasons.iter_mut().enumerate() {
-            let Some(level) = cells.label(i, self.reading) else { continue };
-            match index.find(&level) {
-                Some(k) => treatment.write_level(k, &mut out.row_mut(i)[start..start + treatment.elements()]),
-                None => {
-                    let column = treatment.name.clone();
-                    *reason = Some(DropReason::UnknownCategory { column, category: level });
-                }
-            }
-        }
+        let column = ScalarColumn { cells, name: &treatment.name, reading: self.reading };
+        let elements = start..start + treatment.elements();
+        self.encode_levels(&column, levels, elements, out, |k, elements| treatment.write_level(k, elements));
     }
 
     fn features(&mut self, features: &[Feature]) -> RowValues {
@@ -221,9 +214,18 @@ impl ChunkColumns<'_> {
         let column = ScalarColumn { cells, name: &feature.name, reading: self.reading };
         match (&feature.categories, &feature.date) {
             (Some(levels), _) if feature.outcome == Some(OutcomeKind::YesNo) => {
-                self.encode_yes_no(&column, levels, start, out);
+                // no is 0, yes is 1
+                self.encode_levels(&column, levels, start..start + 1, out, |k, element| {
+                    element[0] = k as f32
+                });
             }
-            (Some(categories), _) => self.encode_categories(&column, categories, start, out),
+            (Some(levels), _) => {
+                let one_hot = |k: usize, elements: &mut [f32]| {
+                    elements.fill(0.0);
+                    elements[k] = 1.0;
+                };
+                self.encode_levels(&column, levels, start..start + levels.len(), out, one_hot);
+            }
             (None, Some(encoding)) => {
                 for i in 0..chunk.rows() {
                     if let Some(date) = column.date(i, encoding, || chunk.place(i), self.problems) {
@@ -239,45 +241,23 @@ impl ChunkColumns<'_> {
         }
     }
 
-    /// Encodes each cell as 0 for the first of two levels and 1 for the second, in element `start`.
-    fn encode_yes_no(
+    /// Lets `write` set the `elements` of each row by the place of its cell among `levels`; drops rows with another level.
+    fn encode_levels(
         &mut self,
         column: &ScalarColumn<'_>,
         levels: &[String],
-        start: usize,
+        elements: Range<usize>,
         out: &mut RowValues,
+        write: impl Fn(usize, &mut [f32]),
     ) {
         let index = LevelIndex::new(levels);
         for (i, reason) in self.reasons.iter_mut().enumerate() {
-            let Some(category) = column.cells.label(i, self.reading) else { continue };
-            match index.find(&category) {
-                Some(k) => out.row_mut(i)[start] = k as f32,
+            let Some(level) = column.cells.label(i, self.reading) else { continue };
+            match index.find(&level) {
+                Some(k) => write(k, &mut out.row_mut(i)[elements.clone()]),
                 None => {
-                    *reason = Some(DropReason::UnknownCategory { column: column.name.to_owned(), category });
-                }
-            }
-        }
-    }
-
-    /// Encodes each cell as one 0/1 element per category, from element `start` on.
-    fn encode_categories(
-        &mut self,
-        column: &ScalarColumn<'_>,
-        categories: &[String],
-        start: usize,
-        out: &mut RowValues,
-    ) {
-        let index = LevelIndex::new(categories);
-        for (i, reason) in self.reasons.iter_mut().enumerate() {
-            let Some(category) = column.cells.label(i, self.reading) else { continue };
-            match index.find(&category) {
-                Some(k) => {
-                    let elements = &mut out.row_mut(i)[start..start + categories.len()];
-                    elements.fill(0.0);
-                    elements[k] = 1.0;
-                }
-                None => {
-                    *reason = Some(DropReason::UnknownCategory { column: column.name.to_owned(), category });
+                    let column = column.name.to_owned();
+                    *reason = Some(DropReason::UnknownCategory { column, category: level });
                 }
             }
         }
