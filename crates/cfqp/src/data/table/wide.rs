@@ -216,7 +216,7 @@ impl ChunkColumns<'_> {
             (Some(levels), _) if feature.outcome == Some(OutcomeKind::YesNo) => {
                 // no is 0, yes is 1
                 self.encode_levels(&column, levels, start..start + 1, out, |k, element| {
-                    element[0] = k as f32
+                    element[0] = k as f32;
                 });
             }
             (Some(levels), _) => {
