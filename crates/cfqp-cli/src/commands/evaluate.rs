@@ -118,7 +118,7 @@ fn format_coverage(found: &Evaluation) -> String {
     let Some(coverage) = found.coverage else {
         return format!("not known without the best probabilities (y_bayes), {width}");
     };
-    let whose = if found.log_loss.is_some() { " of the best probabilities" } else { "" };
+    let whose = if found.covers_probabilities { " of the best probabilities" } else { "" };
     format!("{}{whose} at level {}, {width}", format_percent(coverage), found.level)
 }
 

@@ -38,7 +38,8 @@ the table is read whole.
 Units without an outcome (empty cells, or no such column) are answered by their covariates alone, with fresh \
 noise, and flagged no_outcome. They need no treatment.
 A .parquet, .csv, .arrow or .jsonl output has one row per unit (and time): id, t, t_new, every outcome Y \
-with lower_Y and upper_Y, class, posterior_K, flag: ok, or the warnings no_outcome, ambiguous_class, off_support, \
+with lower_Y and upper_Y (of a category Y: the probability Y=L of every level L, the most probable level Y and \
+set_Y, the smallest set of levels with the probability of an interval), class, posterior_K, flag: ok, or the warnings no_outcome, ambiguous_class, off_support, \
 starts_disagree; rho (empty if unknown) and rho_source: given, learned or unknown.
 An .npz output has answer, lower and upper [n, ...], posterior [n, classes], class, entropy, t_new, the \
 flags, rho, rho_source, and id if ids are integers; with --grid: answer, lower, upper [n, N, ...], \
@@ -60,6 +61,9 @@ pub(crate) struct QueryArgs {
     ask: AskArgs,
     #[command(flatten)]
     bounds: BoundArgs,
+    /// Add the probability of every value of counts and ordered levels: columns Y=0, Y=1, ..., Y>=20 of a count Y
+    #[arg(long)]
+    distribution: bool,
 }
 
 #[derive(Args, Debug)]
@@ -85,12 +89,17 @@ pub(super) fn run(args: &QueryArgs, output: &OutputArgs) -> Result<Output> {
     let parse = |text: &String| parse_treatment("--treatment", text, &model);
     let treatment = treatment.as_ref().map(parse).transpose()?.unwrap_or_default();
     let grid = grid.map(|grid| grid.resolve(&model)).transpose()?;
+    if args.distribution && format == FileFormat::Npz {
+        let message = "--distribution: an .npz file has no columns for probabilities of values";
+        return Err(Failure::new(message, "write a .parquet or .csv file"));
+    }
     let start = Instant::now();
     let (options, file, rho_bounds) = (settings.ask, &args.source.file, args.bounds.rho_bounds);
     let query = ArrayQuery { model: &model, options, file, out, rho_bounds };
     let ask = model.ask_file(file);
     let write = |question: FileQuestion<'_>, name: &str| {
-        write_answers(question.options(options).rho_bounds(rho_bounds), Some(out), name, output)
+        let question = question.options(options).rho_bounds(rho_bounds).distributions(args.distribution);
+        write_answers(question, Some(out), name, output)
     };
     let counts = match (format, &grid, treatment_from) {
         (FileFormat::Npz, Some(grid), _) => query.write_curves(grid)?,

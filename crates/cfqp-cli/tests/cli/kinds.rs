@@ -104,6 +104,12 @@ fn revenue_with_zeros() {
     assert!(least.fold(f64::INFINITY, f64::min) >= 0.0, "amounts are not negative");
 }
 
+/// The cell of `line` in the column `name`.
+fn cell<'a>(names: &[&str], line: &'a str, name: &str) -> &'a str {
+    let at = names.iter().position(|found| *found == name).unwrap_or_else(|| panic!("{name}: {names:?}"));
+    line.split(',').nth(at).unwrap()
+}
+
 #[test]
 fn counts_categories_and_ordered_levels_in_one_model() {
     let folder = tempfile::tempdir().unwrap();
@@ -150,20 +156,30 @@ fn counts_categories_and_ordered_levels_in_one_model() {
     let [rating, ..] = average(&effect, "rating");
     assert!((rating - 1.2).abs() < 0.35, "{rating}");
 
-    succeed(folder, "query m.cfqp visits.csv --treatment 1 --out answers.csv -q");
+    succeed(folder, "query m.cfqp visits.csv --treatment 1 --distribution --out answers.csv -q");
     let answers = std::fs::read_to_string(folder.join("answers.csv")).unwrap();
     let names: Vec<&str> = answers.lines().next().unwrap().split(',').collect();
-    let value = |line: &str, name: &str| -> f64 {
-        let at = names.iter().position(|found| *found == name).unwrap_or_else(|| panic!("{name}: {names:?}"));
-        line.split(',').nth(at).unwrap().parse().unwrap()
-    };
+    let value = |line: &str, name: &str| -> f64 { cell(&names, line, name).parse().unwrap() };
     for line in answers.lines().skip(1) {
+        // the most probable level comes first in the set, whose levels hold 90%
+        let set: Vec<&str> = cell(&names, line, "set_choice").split('|').collect();
+        let held: f64 = set.iter().map(|level| value(line, &format!("choice={level}"))).sum();
+        assert!(set[0] == cell(&names, line, "choice") && held >= 0.9 - 1e-4, "{line}");
+        let counts: Vec<f64> = (0..20).map(|count| value(line, &format!("visits={count}"))).collect();
+        let mean: f64 = counts.iter().enumerate().map(|(count, p)| count as f64 * p).sum();
+        let sum = counts.iter().sum::<f64>() + value(line, "visits>=20");
+        assert!((sum - 1.0).abs() < 1e-3, "{sum}: {line}");
+        assert!((mean - value(line, "visits")).abs() < 0.05 * (1.0 + mean), "{mean}: {line}");
+        let ratings: f64 = (1..=5).map(|rating| value(line, &format!("rating={rating}"))).sum();
+        assert!((ratings - 1.0).abs() < 1e-3, "{ratings}: {line}");
         let total: f64 =
             ["rest", "pills", "surgery"].iter().map(|level| value(line, &format!("choice={level}"))).sum();
         assert!((total - 1.0).abs() < 1e-3, "{line}");
         assert_eq!(value(line, "lower_visits").fract(), 0.0, "{line}");
         assert!((1.0..=5.0).contains(&value(line, "upper_rating")), "{line}");
     }
+    let refused = refusals(folder, &["query m.cfqp visits.csv --treatment 1 --distribution --out a.npz"]);
+    assert!(refused.contains("write a .parquet or .csv file"), "{refused}");
 }
 
 #[test]

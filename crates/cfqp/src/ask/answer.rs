@@ -34,6 +34,8 @@ pub struct Answers {
     pub diagnoses: Vec<Diagnosis>,
     /// The correlation of the noise in both worlds that the answers assume.
     pub rho: UsedRho,
+    /// The level of the intervals.
+    pub level: f64,
     /// The answers of the members of an ensemble of densities, which show the error of an average; with fresh noise where
     /// outcomes are not numbers. Empty for other models.
     pub(crate) members: Vec<Units>,
@@ -51,6 +53,7 @@ impl Answers {
             posterior: positions.iter().flat_map(posterior).copied().collect(),
             diagnoses: positions.iter().map(|&i| self.diagnoses[i]).collect(),
             rho: self.rho,
+            level: self.level,
             members: self.members.iter().map(|points| points.pick(positions)).collect(),
         }
     }

@@ -40,9 +40,7 @@ impl Model {
         options: AskOptions,
     ) -> Result<Answers> {
         options.validate()?;
-        self.shapes().check(data)?;
-        data.check_outcomes(&self.outcome_kinds(), element_name)?;
-        from.into_iter().chain([to]).try_for_each(|treatments| self.check_levels(treatments))?;
+        self.check_question(data, to, from)?;
         let used = self.used_rho(options.rho);
         let batch_options = BatchOptions { nodes: &used.nodes(), level: options.level };
         let scaler = self.scaler();
@@ -55,7 +53,7 @@ impl Model {
             Predictor::Density(ensemble) => {
                 let asked = Asked { batcher, rows: &rows, to: &to, from: from.as_deref() };
                 let batch = self.density_answers(ensemble, &asked, used, options.level);
-                return self.assemble(&[batch], used);
+                return self.assemble(&[batch], used, options.level);
             }
         };
         let (calibration, min_posterior) = (&networks.calibration, MIN_POSTERIOR);
@@ -70,11 +68,18 @@ impl Model {
         } else {
             self.pool.map(rows.chunks(batcher.at_once()).collect(), answer)
         };
-        self.assemble(&batches, used)
+        self.assemble(&batches, used, options.level)
+    }
+
+    /// Checks that the units and the treatments fit the model.
+    pub(super) fn check_question(&self, data: &Dataset, to: &Units, from: Option<&Units>) -> Result<()> {
+        self.shapes().check(data)?;
+        data.check_outcomes(&self.outcome_kinds(), element_name)?;
+        from.into_iter().chain([to]).try_for_each(|treatments| self.check_levels(treatments))
     }
 
     /// The answers of all batches, one after the other.
-    fn assemble(&self, batches: &[BatchAnswers], rho: UsedRho) -> Result<Answers> {
+    fn assemble(&self, batches: &[BatchAnswers], rho: UsedRho, level: f64) -> Result<Answers> {
         let shape = || self.shapes().y.clone();
         let join = |values: fn(&BatchAnswers) -> &Vec<f32>| -> Vec<f32> {
             batches.iter().flat_map(|batch| values(batch).iter().copied()).collect()
@@ -95,6 +100,7 @@ impl Model {
                 _ => Vec::new(),
             },
             rho,
+            level,
         })
     }
 

@@ -7,7 +7,7 @@ use super::by_class::AnswerClass;
 use super::rho::UsedRho;
 use crate::Result;
 use crate::data::Units;
-use crate::density::{Correlation, Ensemble, IntervalQuestion, Question};
+use crate::density::{Correlation, Ensemble, IntervalQuestion, Question, RowAnswer};
 use crate::model::abduction::most_probable;
 use crate::model::{Model, density_rows};
 use crate::models::Batcher;
@@ -31,31 +31,16 @@ impl Model {
         rho: UsedRho,
         level: f64,
     ) -> BatchAnswers {
-        let mut rows = density_rows(&asked.batcher, ensemble.outcome_laws(), &ensemble.scales);
-        rows.possible_treatments = self.possible_treatments(&asked.batcher);
-        let rho = rho.correlation();
-        let question = Question { rows: &rows, to: asked.to, from: asked.from, rho };
         let elements = ensemble.elements();
-        let (n, d, classes) = (rows.len(), elements.len(), self.classes());
+        let (n, d, classes) = (asked.rows.len(), elements.len(), self.classes());
         let difference = asked.from.is_some();
-        let parts = self.pool.map(rows.subjects.chunks(SUBJECTS_AT_ONCE).collect(), |subjects| {
-            let mut evaluators = ensemble.evaluators(None);
-            let mut answered = Vec::new();
-            for of_subject in subjects {
-                let answers = ensemble.answer(&mut evaluators, &question, of_subject);
-                for (&row, answer) in of_subject.iter().zip(answers) {
-                    // without an outcome noise is fresh
-                    let calibrated = if rows.has_outcome(row) { rho } else { Correlation::Known(0.0) };
-                    let asked_interval = IntervalQuestion { rho: calibrated, level, difference };
-                    let elements = elements.iter().zip(&answer.elements).map(|(&element, distribution)| {
-                        let (lower, upper) = ensemble.interval(element, distribution, asked_interval);
-                        [distribution.mean() as f32, lower as f32, upper as f32]
-                    });
-                    let elements = elements.collect::<Vec<_>>();
-                    answered.push((row, answer, elements));
-                }
-            }
-            answered
+        let answered = self.map_density_answers(ensemble, asked, rho, |answer, rho| {
+            let question = IntervalQuestion { rho, level, difference };
+            let elements = elements.iter().zip(&answer.elements).map(|(&element, distribution)| {
+                let (lower, upper) = ensemble.interval(element, distribution, question);
+                [distribution.mean() as f32, lower as f32, upper as f32]
+            });
+            (elements.collect::<Vec<_>>(), answer)
         });
         let zeros = |len: usize| vec![0.0; len];
         let mut batch = BatchAnswers {
@@ -66,7 +51,7 @@ impl Model {
             diagnoses: Vec::new(),
             members: vec![zeros(n * d); ensemble.members.len()],
         };
-        for (row, answer, elements) in parts.into_iter().flatten() {
+        for (row, (elements, answer)) in answered {
             answer
                 .posterior
                 .iter()
@@ -82,6 +67,34 @@ impl Model {
         batch.diagnoses = self.diagnose(&batch.posterior, asked, &vec![false; n]);
         self.restore(&mut batch, asked.from.is_some());
         batch
+    }
+
+    /// What `summarise` makes of the answer for every row and of the correlation that its calibration is for.
+    pub(super) fn map_density_answers<T: Send>(
+        &self,
+        ensemble: &Ensemble,
+        asked: &Asked<'_>,
+        rho: UsedRho,
+        summarise: impl Fn(RowAnswer, Correlation) -> T + Sync,
+    ) -> Vec<(usize, T)> {
+        let mut rows = density_rows(&asked.batcher, ensemble.outcome_laws(), &ensemble.scales);
+        rows.possible_treatments = self.possible_treatments(&asked.batcher);
+        let rho = rho.correlation();
+        let question = Question { rows: &rows, to: asked.to, from: asked.from, rho };
+        let parts = self.pool.map(rows.subjects.chunks(SUBJECTS_AT_ONCE).collect(), |subjects| {
+            let mut evaluators = ensemble.evaluators(None);
+            let mut answered = Vec::new();
+            for of_subject in subjects {
+                let answers = ensemble.answer(&mut evaluators, &question, of_subject);
+                for (&row, answer) in of_subject.iter().zip(answers) {
+                    // without an outcome noise is fresh
+                    let calibrated = if rows.has_outcome(row) { rho } else { Correlation::Known(0.0) };
+                    answered.push((row, summarise(answer, calibrated)));
+                }
+            }
+            answered
+        });
+        parts.into_iter().flatten().collect()
     }
 
     /// The treatments that training units similar to each unit whose treatment is unknown received.

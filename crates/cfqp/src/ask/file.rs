@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::answer::Answers;
+use super::distribution::{ValueProbabilities, effects_have_none};
 use super::grid::GridUnits;
 use super::options::{AskOptions, option_setters};
 use super::question::Treatments;
@@ -97,7 +98,16 @@ impl<'a> AskFile<'a> {
     fn question(self, asking: Asking<'a>) -> FileQuestion<'a> {
         let options = AskOptions::default();
         let inspect = Box::new(|_: &UnitBatch, _: &Answers| ());
-        FileQuestion { ask: self, asking, ids: &[], options, rho_bounds: false, monitor: &(), inspect }
+        FileQuestion {
+            ask: self,
+            asking,
+            ids: &[],
+            options,
+            rho_bounds: false,
+            distributions: false,
+            monitor: &(),
+            inspect,
+        }
     }
 }
 
@@ -112,6 +122,7 @@ pub struct FileQuestion<'a> {
     ids: &'a [String],
     options: AskOptions,
     rho_bounds: bool,
+    distributions: bool,
     monitor: &'a dyn Monitor,
     inspect: Inspect<'a>,
 }
@@ -128,6 +139,12 @@ impl<'a> FileQuestion<'a> {
     /// Writes the answers under rho = 0 and rho = 1 beside the others, in columns whose names end in `_rho0` and `_rho1`.
     pub fn rho_bounds(mut self, wanted: bool) -> Self {
         self.rho_bounds = wanted;
+        self
+    }
+
+    /// Writes the probability of every value of counts and ordered levels; see [`Tabulation::add_distributions`].
+    pub fn distributions(mut self, wanted: bool) -> Self {
+        self.distributions = wanted;
         self
     }
 
@@ -200,6 +217,7 @@ impl<'a> FileQuestion<'a> {
         for (bound, answers) in &answered.bounds {
             tabulation.add_bound(&mut output, &treatments, *bound, answers);
         }
+        tabulation.add_distributions(&mut output, &answered.distributions);
         if repeats > 1 {
             let first: Vec<usize> = (0..units.data.len()).step_by(repeats).collect();
             (self.inspect)(&units.pick(&first)?, answers);
@@ -243,7 +261,12 @@ impl<'a> FileQuestion<'a> {
         let wanted = RhoBound::ALL.into_iter().filter(|_| self.rho_bounds);
         let bounds = wanted.map(|bound| Ok((bound, ask(AskOptions { rho: bound.rho(), ..options })?)));
         let bounds = bounds.collect::<Result<_>>()?;
-        Ok(Answered { units, from, to, answers, bounds })
+        let distributions = match (self.distributions, &from) {
+            (false, _) => Vec::new(),
+            (true, None) => model.distributions(&units.data, &to, options)?,
+            (true, Some(_)) => return Err(effects_have_none()),
+        };
+        Ok(Answered { units, from, to, answers, bounds, distributions })
     }
 }
 
@@ -255,6 +278,8 @@ struct Answered {
     answers: Answers,
     /// The answers under the bounds of rho, if they are wanted.
     bounds: Vec<(RhoBound, Answers)>,
+    /// The distributions of counts and ordered levels, if they are wanted.
+    distributions: Vec<ValueProbabilities>,
 }
 
 impl Answered {
@@ -274,6 +299,7 @@ impl Answered {
             to: treatments(&self.to),
             answers: self.answers.pick(rows),
             bounds: self.bounds.iter().map(|(bound, answers)| (*bound, answers.pick(rows))).collect(),
+            distributions: self.distributions.iter().map(|of_element| of_element.pick(rows)).collect(),
         })
     }
 }

@@ -22,8 +22,10 @@ mod by_class;
 mod causation;
 mod curve;
 mod density;
+mod distribution;
 mod file;
 mod grid;
+mod kind_columns;
 #[cfg(test)]
 mod no_outcome_tests;
 mod options;
@@ -40,6 +42,7 @@ pub use average::{AverageEffect, Averages, EffectGroup};
 pub(crate) use by_class::AnswerClass;
 pub use causation::{Causation, CausationShare};
 pub use curve::CurveSpec;
+pub use distribution::ValueProbabilities;
 pub use file::{AskFile, FileQuestion};
 pub(crate) use grid::GridUnits;
 pub use options::AskOptions;

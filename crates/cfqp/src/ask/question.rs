@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::answer::Answers;
 use super::curve::treatments_at;
+use super::distribution::{ValueProbabilities, effects_have_none};
 use super::options::{AskOptions, option_setters};
 use crate::data::{Dataset, UnitData, Units};
 use crate::model::Model;
@@ -176,6 +177,19 @@ impl Question<'_> {
         match &self.from {
             None => model.outcomes(data, &to, self.options),
             Some(from) => model.effects(data, &*from.units(model)?, &to, self.options),
+        }
+    }
+
+    /// The distributions of the outcomes that are counts or ordered levels.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for effects and for options that cannot be used, [`Error::Data`] if the units or treatments do not fit
+    /// the model.
+    pub fn distributions(&self) -> Result<Vec<ValueProbabilities>> {
+        let (model, data) = (self.ask.model, self.ask.units()?);
+        match self.from {
+            None => model.distributions(data, &*self.to.units(model)?, self.options),
+            Some(_) => Err(effects_have_none()),
         }
     }
 }

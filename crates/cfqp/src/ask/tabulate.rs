@@ -1,18 +1,19 @@
 //! Answers as the rows of a table.
 
 use super::answer::{Answers, Diagnosis, Flag};
+use super::kind_columns::CategoryColumn;
 use super::rho::{RhoBound, UsedRho};
-use crate::data::Units;
 use crate::data::table::{
     Block, DateEncoding, Ids, Layout, OutputBatch, OutputColumn, TableForm, TreatmentColumn, TreatmentValue,
     UnitBatch,
 };
+use crate::data::{OutcomeKind, Units};
 use crate::model::Model;
 
 /// Names that the columns of a tabulation may have besides outcomes.
 const RESERVED_NAMES: [&str; 8] = ["t", "t_new", "from", "to", "class", "flag", "rho", "rho_source"];
 /// Prefixes of the other columns.
-const RESERVED_PREFIXES: [&str; 6] = ["t_", "from_", "to_", "posterior_", "lower_", "upper_"];
+const RESERVED_PREFIXES: [&str; 7] = ["t_", "from_", "to_", "posterior_", "lower_", "upper_", "set_"];
 
 /// The treatments that answers are about.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +31,9 @@ pub enum AskedTreatments<'a> {
 
 /// The columns in which the answers of a model are written.
 ///
-/// There is one row per unit: its id, `t` (missing if it is unknown), `t_new` (for effects `from` and `to`), every outcome with `lower_` and `upper_`,
+/// There is one row per unit: its id, `t` (missing if it is unknown), `t_new` (for effects `from` and `to`), every outcome with
+/// `lower_` and `upper_` (of a category Y the probability of every level, `Y=level`, then Y, the most probable level, and `set_Y`,
+/// the smallest set of levels with the probability of an interval),
 /// `class`, `posterior_0`, ..., `flag`, `rho` (missing if it is unknown) and `rho_source`. If the model was fitted to a table
 /// of samples over time, there is one row per unit and time.
 ///
@@ -58,6 +61,9 @@ pub struct Tabulation {
     id: String,
     treatments: Vec<TreatmentColumn>,
     outcomes: Vec<OutcomeColumn>,
+    pub(super) categories: Vec<CategoryColumn>,
+    /// The kind of every element of y.
+    kinds: Vec<OutcomeKind>,
     /// If there is a row per point in time.
     times: Option<TimeColumn>,
     classes: usize,
@@ -104,7 +110,8 @@ impl Tabulation {
                 || RESERVED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
         });
         let treatments = model.treatment_columns();
-        Self { id, treatments, outcomes, times, classes: model.classes(), has_name_clash }
+        let (categories, kinds) = (CategoryColumn::of_layout(layout), model.outcome_kinds());
+        Self { id, treatments, outcomes, categories, kinds, times, classes: model.classes(), has_name_clash }
     }
 
     /// The rows of `answers`, which are those of the units of `batch` to the question about `asked`.
@@ -208,6 +215,14 @@ impl Tabulation {
                 output.push(format!("{prefix}{}{suffix}", outcome.name), column);
             }
         }
+        if let AskedTreatments::Outcome(_) = asked {
+            self.push_categories(output, answers, suffix);
+        }
+    }
+
+    /// Whether element `j` of y is a count.
+    pub(super) fn is_count(&self, j: usize) -> bool {
+        self.kinds.get(j) == Some(&OutcomeKind::Count)
     }
 
     fn column(&self, outcome: &OutcomeColumn, values: Vec<f32>) -> OutputColumn {

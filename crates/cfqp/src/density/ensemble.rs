@@ -6,13 +6,13 @@
 use super::discrete::{MemberView, distribution};
 use super::heads::HeadLaw;
 use super::law::ResidualComponent;
-use super::levels::{Correlation, LevelCalibration};
+use super::levels::{Correlation, DEFAULT_SPREAD, LevelCalibration};
 use super::member::{Evaluator, Member};
 use super::network::Element;
 use super::rows::Rows;
 use super::scale::OutcomeScale;
 use super::views::{ClassView, Distribution, Prediction, Question, class_views};
-use crate::math::{GaussianComponent, UNIFORM_NODES, central_interval, normal_half_width};
+use crate::math::{GaussianComponent, UNIFORM_NODES, central_interval, normal_cdf, normal_half_width};
 
 /// Classes less probable than this are left out.
 const MIN_POSTERIOR: f64 = 1e-3;
@@ -275,6 +275,50 @@ impl Ensemble {
                 _ => (lower.round().max(0.0), upper.round().max(0.0)),
             },
         }
+    }
+}
+
+impl Ensemble {
+    /// The values of a count or an ordered level; of a count, the first `count` ones.
+    pub(crate) fn ranked_values(&self, element: Element, count: usize) -> Vec<f32> {
+        match (element, self.outcome_laws()) {
+            (Element::Ranked(head), laws) => match &laws[head] {
+                HeadLaw::Ordered { values, .. } => values.iter().map(|&value| value as f32).collect(),
+                _ => (0..count).map(|value| value as f32).collect(),
+            },
+            _ => Vec::new(),
+        }
+    }
+
+    /// The probabilities of the values of a count (0, 1, 2, ...) or an ordered level: the mixture over members, widened a little
+    /// because there are few of them.
+    pub(crate) fn value_probabilities(&self, element: Element, distribution: &Distribution) -> Vec<f64> {
+        let components = distribution.widened(DEFAULT_SPREAD);
+        let ordered = self.ranked_values(element, 0);
+        let highest = |component: &GaussianComponent| component.mean + 4.0 * component.deviation;
+        let count = components.iter().map(highest).fold(0.0, f64::max).round() as usize + 1;
+        let values: Vec<f64> = match ordered.as_slice() {
+            [] => (0..count).map(|value| value as f64).collect(),
+            values => values.iter().map(|&value| f64::from(value)).collect(),
+        };
+        // values are rounded to the nearest one
+        let cuts: Vec<f64> = values.windows(2).map(|pair| 0.5 * (pair[0] + pair[1])).collect();
+        let mut probabilities = vec![0.0; values.len()];
+        for component in &components {
+            let reach = 8.0 * component.deviation;
+            let from = cuts.partition_point(|&cut| cut < component.mean - reach);
+            let mut below = 0.0;
+            for (i, probability) in probabilities.iter_mut().enumerate().skip(from) {
+                let cut = cuts.get(i).copied().unwrap_or(f64::INFINITY);
+                let up_to = normal_cdf((cut - component.mean) / component.deviation);
+                *probability += component.weight * (up_to - below);
+                below = up_to;
+                if cut > component.mean + reach {
+                    break;
+                }
+            }
+        }
+        probabilities
     }
 }
 

@@ -9,7 +9,7 @@ pub(super) const CORRELATIONS: [f64; 3] = [0.0, 0.5, 1.0];
 /// The levels of the table.
 pub(super) const LEVELS: [f64; 12] = [0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99];
 /// The widening without a calibration, in standard deviations between members.
-const DEFAULT_SPREAD: f64 = 0.5;
+pub(super) const DEFAULT_SPREAD: f64 = 0.5;
 
 /// The correlation of the noise under both treatments.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

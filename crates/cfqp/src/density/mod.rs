@@ -22,7 +22,7 @@ mod training;
 mod views;
 
 pub(crate) use calibration::SecondWorld;
-pub(crate) use ensemble::{Ensemble, IntervalQuestion};
+pub(crate) use ensemble::{Ensemble, IntervalQuestion, RowAnswer};
 pub(crate) use heads::HeadLaw;
 pub use law::NoiseLaw;
 pub(crate) use levels::{Correlation, LevelCalibration};

@@ -84,6 +84,11 @@ impl Element {
     pub(crate) fn is_chance(self) -> bool {
         matches!(self, Self::Chance(_) | Self::Level(_))
     }
+
+    /// Whether it is a count or an ordered level.
+    pub(crate) fn is_ranked(self) -> bool {
+        matches!(self, Self::Ranked(_))
+    }
 }
 
 /// Where each part of the parameters is.

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::measures::{check_same_shape, mean_log_loss, variance};
 use super::{Coverage, adjusted_rand_index, class_accuracy, coverage, log_loss, mse, ssim};
-use crate::ask::{Answers, AskOptions, Rho, UsedRho};
+use crate::ask::{Answers, AskOptions, Rho, UsedRho, ValueProbabilities};
 use crate::data::{Dataset, OutcomeKind, Units, read_array};
 use crate::model::Model;
 use crate::sim::Truth;
@@ -123,6 +123,8 @@ pub struct Evaluation {
     /// The coverage of the intervals: of outcomes, and of the best probabilities of yes/no outcomes and categories. None if
     /// there is nothing to cover: the best probabilities are not known.
     pub coverage: Option<f64>,
+    /// Whether some of the intervals are those of probabilities.
+    pub covers_probabilities: bool,
     /// Mean width of the intervals, in units of y.
     pub width: f64,
     /// The share of answers without warnings.
@@ -183,7 +185,9 @@ fn score(
     let found: Vec<usize> = answers.diagnoses.iter().map(|diagnosis| diagnosis.class).collect();
     let z = truth.z.as_ref().map(|z| check_count(z, data.len())).transpose()?;
     let LimitScores { cf_mse_y, limit, ratio } = limit_scores(cf_mse_raw, data, truth)?;
-    let LogLosses { log_loss, log_loss_limit, log_loss_ratio } = log_losses(&answers.point, truth, &kinds)?;
+    let of_values = value_log_loss(&fitted.distributions(data, &truth.t_new, options)?, &truth.y_new);
+    let LogLosses { log_loss, log_loss_limit, log_loss_ratio } =
+        log_losses(&answers.point, of_values, truth, &kinds)?;
     let ok = answers.diagnoses.iter().filter(|diagnosis| diagnosis.ok()).count();
     Ok(Evaluation {
         units: data.len(),
@@ -202,6 +206,7 @@ fn score(
         class_accuracy: z.map(|z| class_accuracy(z, &found)),
         ari: z.map(|z| adjusted_rand_index(z, &found)),
         coverage: share.transpose()?.map(|covered| covered.share),
+        covers_probabilities: kinds.iter().any(|kind| kind.is_chance()),
         width,
         ok: ok as f64 / data.len() as f64,
         query_seconds: 0.0,
@@ -231,13 +236,36 @@ struct LogLosses {
     log_loss_ratio: Option<f64>,
 }
 
-fn log_losses(answers: &Units, truth: &Reference, kinds: &[OutcomeKind]) -> Result<LogLosses> {
-    let found = log_loss(&truth.y_new, answers, kinds)?;
-    let best = truth.y_bayes.as_ref().filter(|_| found.is_some());
-    let best = best.map(|best| log_loss(&truth.y_new, best, kinds)).transpose()?.flatten();
-    let of_counts = || truth.p_bayes.as_ref().map(mean_log_loss);
+/// Log losses of probabilities, or else of the distributions of counts and ordered levels, which is `of_values`.
+fn log_losses(
+    answers: &Units,
+    of_values: Option<f64>,
+    truth: &Reference,
+    kinds: &[OutcomeKind],
+) -> Result<LogLosses> {
+    let of_chances = log_loss(&truth.y_new, answers, kinds)?;
+    let best = match (of_chances, &truth.y_bayes) {
+        (None, _) => truth.p_bayes.as_ref().map(mean_log_loss),
+        (Some(_), best) => {
+            best.as_ref().map(|best| log_loss(&truth.y_new, best, kinds)).transpose()?.flatten()
+        }
+    };
+    let found = of_chances.or(of_values);
     let ratio = found.zip(best.filter(|best| *best > MIN_LIMIT)).map(|(found, best)| found / best);
-    Ok(LogLosses { log_loss: found, log_loss_limit: best.or_else(of_counts), log_loss_ratio: ratio })
+    Ok(LogLosses { log_loss: found, log_loss_limit: best, log_loss_ratio: ratio })
+}
+
+/// The log loss of the true values of counts and ordered levels; none if there are none.
+fn value_log_loss(distributions: &[ValueProbabilities], y_new: &Units) -> Option<f64> {
+    let observed = |i: usize, j: usize| y_new.mask_row(i).is_none_or(|mask| mask[j]);
+    let of_outcome = |distribution: &ValueProbabilities| -> Vec<f32> {
+        let j = distribution.element;
+        let units = (0..y_new.len()).filter(|&i| observed(i, j));
+        units.map(|i| distribution.of_value(i, y_new.row(i)[j])).collect()
+    };
+    let probabilities: Vec<f32> = distributions.iter().flat_map(of_outcome).collect();
+    let probabilities = Units::new("probabilities", vec![1], probabilities).ok()?;
+    Some(mean_log_loss(&probabilities))
 }
 
 /// What intervals must cover: outcomes, and the best probabilities of yes/no outcomes and categories. None if nothing is known.
@@ -388,10 +416,19 @@ mod tests {
         let covered = covered_truth(&without, &kinds).unwrap().unwrap();
         assert_eq!(covered.mask().unwrap(), [false, true, false, true]);
         assert_eq!(covered_truth(&without, &[OutcomeKind::YesNo; 2]).unwrap(), None);
-        // answers about counts have no log loss, but their limit is known
-        let found = log_losses(&truth.y_new, &truth, &[OutcomeKind::Count; 2]).unwrap();
-        assert_eq!((found.log_loss, found.log_loss_ratio), (None, None));
-        assert!((found.log_loss_limit.unwrap() - 1.5 * 2.0_f64.ln()).abs() < 1e-6);
+        // the limit of counts is that of their probabilities
+        let found = log_losses(&truth.y_new, Some(3.0), &truth, &[OutcomeKind::Count; 2]).unwrap();
+        let limit = 1.5 * 2.0_f64.ln();
+        assert!((found.log_loss_limit.unwrap() - limit).abs() < 1e-6);
+        assert!((found.log_loss_ratio.unwrap() - 3.0 / limit).abs() < 1e-6);
+        let counts = ValueProbabilities {
+            element: 1,
+            values: vec![0.0, 3.0],
+            probabilities: vec![0.5, 0.5, 1.0, 0.0],
+        };
+        // 5 is not among the values
+        let loss = value_log_loss(&[counts], &truth.y_new).unwrap();
+        assert!((loss - 0.5 * (2.0_f64.ln() + 1000.0_f64.ln())).abs() < 1e-6, "{loss}");
         let few = Reference { y_bayes: Some(units(&[0.0; 2])), ..truth };
         assert!(covered_truth(&few, &kinds).is_err());
     }

@@ -45,7 +45,7 @@ impl TableWorld {
                 OutcomeLaw::Whole(WholeLaw::chance(sigmoid(predictor)))
             }
             Self::Count => {
-                let log_mean = 0.35 * base + [0.4 + 1.5 * dose, 1.0 + 0.4 * dose][k];
+                let log_mean = 0.35 * base + [-0.2 + 2.2 * dose, 1.9 - 0.8 * dose][k];
                 OutcomeLaw::Whole(WholeLaw::negative_binomial(log_mean.exp(), sd))
             }
             Self::Category => {

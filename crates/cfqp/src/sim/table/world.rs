@@ -172,7 +172,7 @@ impl TableWorld {
         match self {
             Self::Heavy => 0.5,
             Self::Skewed => 0.6,
-            Self::NoSeparation | Self::Count => 0.4,
+            Self::NoSeparation => 0.4,
             Self::Lognormal | Self::Many => 0.2,
             _ => 0.3,
         }

@@ -1,0 +1,119 @@
+//! Columns for outcomes that are not numbers: the most probable level of a category, the set of levels that holds the
+//! promised probability, and the distribution of counts and ordered levels.
+
+use std::ops::Range;
+
+use super::answer::Answers;
+use super::distribution::ValueProbabilities;
+use super::tabulate::Tabulation;
+use crate::data::table::{Block, Feature, Layout, OutputBatch, OutputColumn, TableForm};
+
+/// Counts from this one on share a column.
+const MAX_COUNT_COLUMN: usize = 20;
+/// Between the levels of a set.
+const SEPARATOR: &str = "|";
+
+/// An outcome that is one of several levels without an order.
+#[derive(Clone, Debug)]
+pub(super) struct CategoryColumn {
+    name: String,
+    levels: Vec<String>,
+    /// Its elements of y, one per level.
+    elements: Range<usize>,
+}
+
+impl CategoryColumn {
+    /// The categories among the outcomes of a table.
+    pub(super) fn of_layout(layout: Option<&Layout>) -> Vec<Self> {
+        let Some(TableForm::Wide { y: Block::Features(features), .. }) = layout.map(|layout| &layout.form)
+        else {
+            return Vec::new();
+        };
+        let mut start = 0;
+        let category = |feature: &Feature| {
+            let elements = start..start + feature.elements();
+            start = elements.end;
+            let levels = feature.categories.clone().filter(|levels| levels.len() == elements.len())?;
+            Some(Self { name: feature.name.clone(), levels, elements })
+        };
+        features.iter().filter_map(category).collect()
+    }
+
+    /// The levels from the most to the least probable, with their probabilities.
+    fn ranking(&self, answers: &Answers, i: usize) -> Vec<(&str, f32)> {
+        let row = answers.point.row(i);
+        let probabilities = row[self.elements.clone()].iter().copied();
+        let mut ranking: Vec<(&str, f32)> =
+            self.levels.iter().map(String::as_str).zip(probabilities).collect();
+        ranking.sort_by(|a, b| b.1.total_cmp(&a.1));
+        ranking
+    }
+
+    /// The smallest set of levels whose probability is at least `level`.
+    fn set(ranking: &[(&str, f32)], level: f64) -> String {
+        let (mut sum, mut set) = (0.0, Vec::new());
+        for (name, probability) in ranking {
+            set.push(*name);
+            sum += f64::from(*probability);
+            if sum >= level {
+                break;
+            }
+        }
+        set.join(SEPARATOR)
+    }
+}
+
+impl Tabulation {
+    /// Adds the most probable level of every category, and `set_` with the smallest set of levels whose probability is at least
+    /// the level of the intervals.
+    pub(super) fn push_categories(&self, output: &mut OutputBatch, answers: &Answers, suffix: &str) {
+        for category in &self.categories {
+            let rankings: Vec<_> = (0..answers.point.len()).map(|i| category.ranking(answers, i)).collect();
+            let modes = rankings.iter().map(|ranking| ranking[0].0.to_owned()).collect();
+            let sets = rankings.iter().map(|ranking| CategoryColumn::set(ranking, answers.level)).collect();
+            output.push(format!("{}{suffix}", category.name), OutputColumn::Text(modes));
+            output.push(format!("set_{}{suffix}", category.name), OutputColumn::Text(sets));
+        }
+    }
+
+    /// Adds the probabilities of the values of counts and ordered levels: `Y=0`, `Y=1`, ..., `Y=19` and `Y>=20` for a count Y, one
+    /// column per level for ordered levels.
+    ///
+    /// # Panics
+    /// If `distributions` are not those of the model about the units of `output`.
+    pub fn add_distributions(&self, output: &mut OutputBatch, distributions: &[ValueProbabilities]) {
+        for distribution in distributions {
+            let name = self.outcomes().find(|(_, range)| range.contains(&distribution.element));
+            let name = name.map(|(name, _)| name).expect("the outcome is one of the model's");
+            let units = 0..distribution.units();
+            let of = |value: f32| {
+                OutputColumn::Numbers(units.clone().map(|i| distribution.of_value(i, value)).collect())
+            };
+            if !self.is_count(distribution.element) {
+                for &value in &distribution.values {
+                    output.push(format!("{name}={value}"), of(value));
+                }
+                continue;
+            }
+            for count in 0..MAX_COUNT_COLUMN {
+                output.push(format!("{name}={count}"), of(count as f32));
+            }
+            let rest = |i: usize| distribution.of_unit(i).iter().skip(MAX_COUNT_COLUMN).sum();
+            let rest = OutputColumn::Numbers(units.clone().map(rest).collect());
+            output.push(format!("{name}>={MAX_COUNT_COLUMN}"), rest);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_smallest_set_that_holds_the_level() {
+        let ranking = [("b", 0.6), ("a", 0.35), ("c", 0.05)];
+        assert_eq!(CategoryColumn::set(&ranking, 0.5), "b");
+        assert_eq!(CategoryColumn::set(&ranking, 0.9), "b|a");
+        assert_eq!(CategoryColumn::set(&ranking, 0.99), "b|a|c");
+    }
+}
