@@ -32,6 +32,8 @@ const LETTER: f64 = 7.0;
 const ROW_HEIGHT: f64 = 30.0;
 const MAX_NAME_LETTERS: usize = 30;
 const MAX_TITLE_LETTERS: usize = 52;
+/// The share of the room of a level that its bars take.
+pub(crate) const LEVEL_WIDTH: f64 = 0.7;
 /// The least room for the name of a level.
 const MIN_LEVEL_WIDTH: f64 = 28.0;
 
@@ -251,6 +253,18 @@ impl Chart {
         if x.is_finite() && y.is_finite() {
             let (x, y) = (Pixels(self.x.at(x)), Pixels(self.y.at(y)));
             self.push(&html! { circle class=(class) cx=(x) cy=(y) r=(radius) {} });
+        }
+    }
+
+    /// Draws many small points as one element, so that the file stays small.
+    pub fn points(&mut self, class: &str, points: impl Iterator<Item = (f64, f64)>) {
+        let mut path = String::new();
+        for (x, y) in points.filter(|(x, y)| x.is_finite() && y.is_finite()) {
+            // a line without length and with round ends
+            let _ = write!(path, "M{:.1} {:.1}h0", self.x.at(x), self.y.at(y));
+        }
+        if !path.is_empty() {
+            self.path(&format!("points {class}"), &path);
         }
     }
 

@@ -1,18 +1,16 @@
 //! The hidden classes and their dose-response curves.
 
 use cfqp::data::table::TreatmentValue;
-use cfqp::report::{ClassResponse, ClassSummary, CovariateMeans, Curve, OutcomeCurves};
+use cfqp::report::{ClassResponse, ClassSummary, CovariateMeans, Curve, Curves, OutcomeCurves};
 use maud::{Markup, html};
 
 use super::Page;
 use super::elements::{
     class_colour, class_legend, figure, number, section, short_name, table, treatment_text,
 };
-use crate::chart::{Chart, padded_range};
+use crate::chart::{Chart, LEVEL_WIDTH, padded_range};
 use crate::format::{format_number, format_percent, pluralise};
 
-/// The share of the room of a level that its bars take.
-const LEVEL_WIDTH: f64 = 0.7;
 /// Standardised differences of means from which on a class counts as different, and as very different.
 const NOTABLE_GAP: f64 = 0.2;
 const LARGE_GAP: f64 = 0.8;
@@ -229,15 +227,18 @@ impl Page<'_> {
     pub(super) fn curves(&self) -> Markup {
         let intervals = if self.has_levels() { "Bars" } else { "Bands" };
         let level = format_number(100.0 * self.report.question.level);
+        let axis = self.dose_axis();
         let body = html! {
             p {
                 "The mean outcome of each class if all its units had received the same treatment. " (intervals)
-                " are averages of the units' " (level) "% intervals." (self.held_note()) (self.drawn_outcomes_note())
+                " are averages of the units' " (level) "% intervals."
+                (self.held_note(&self.report.curves)) (self.drawn_outcomes_note())
             }
             (class_legend(self.report.classes.len()))
             div.grid2 {
-                @for outcome in &self.report.curves.outcomes { div.card { (self.curve_figure(outcome)) } }
+                @for outcome in &self.report.curves.outcomes { div.card { (curve_figure(&axis, outcome)) } }
             }
+            @if let Some(curves) = &self.report.dose_curves { (self.dose_curves(curves)) }
         };
         section("curves", self.curves_title(), &body)
     }
@@ -247,9 +248,9 @@ impl Page<'_> {
         if self.has_levels() { "Outcomes under each level" } else { "Dose-response curves" }
     }
 
-    /// What the other treatments are while levels vary.
-    fn held_note(&self) -> String {
-        let (names, grid) = (&self.report.question.treatments, &self.report.curves.grid);
+    /// What the other treatments are while levels or amounts vary.
+    fn held_note(&self, curves: &Curves) -> String {
+        let (names, grid) = (&self.report.question.treatments, &curves.grid);
         let held = |j: &usize| grid.iter().all(|t| t[*j] == grid[0][*j]);
         if !self.has_levels() || names.len() == 1 {
             return String::new();
@@ -273,35 +274,55 @@ impl Page<'_> {
         note
     }
 
-    fn curve_figure(&self, outcome: &OutcomeCurves) -> Markup {
-        let axis = self.dose_axis();
-        let ends = outcome.classes.iter().flat_map(|curve| curve.lower.iter().chain(&curve.upper));
-        let mut chart = axis.chart(padded_range(ends.copied()), &outcome.name);
-        for (k, curve) in outcome.classes.iter().enumerate() {
-            axis.draw_band(&mut chart, &class_colour(k), curve);
+    /// The curves over the amount of one treatment while another is at its most frequent level.
+    fn dose_curves(&self, curves: &Curves) -> Markup {
+        let names = &self.report.question.treatments;
+        let amounts =
+            |j: usize| -> Option<Vec<f64>> { curves.grid.iter().map(|t| amount(&t[j..=j])).collect() };
+        let varying = (0..names.len()).filter_map(|j| Some((j, amounts(j)?)));
+        let Some((j, places)) = varying.into_iter().find(|(_, places)| places[0] != places[places.len() - 1])
+        else {
+            return html! {};
+        };
+        let labels = curves.grid.iter().map(|t| treatment_text(names, t)).collect();
+        let axis = DoseAxis { places, title: names[j].clone(), labels, levels: None, marks: Vec::new() };
+        html! {
+            h3 { "Dose-response curves over " (names[j]) }
+            p { "The same for other amounts of " (names[j]) "; bands are averages of intervals." (self.held_note(curves)) }
+            div.grid2 {
+                @for outcome in &curves.outcomes { div.card { (curve_figure(&axis, outcome)) } }
+            }
         }
-        for (k, curve) in outcome.classes.iter().enumerate() {
-            axis.draw(&mut chart, &class_colour(k), curve, (k, outcome.classes.len()));
-        }
-        axis.draw_marks(&mut chart);
-        let mut rows = Vec::new();
-        for (i, label) in axis.labels.iter().enumerate() {
-            let describe = |(k, curve): (usize, &Curve)| {
-                let [mean, low, high] = [curve.mean[i], curve.lower[i], curve.upper[i]].map(number);
-                format!("class {k}: {mean} ({low} to {high})")
-            };
-            let lines: Vec<String> = outcome.classes.iter().enumerate().map(describe).collect();
-            let (from, to) = axis.interval_at(i);
-            chart.tooltip(from, to, &format!("{label}\n{}", lines.join("\n")));
-            let means = outcome.classes.iter().map(|curve| number(curve.mean[i]));
-            rows.push(std::iter::once(label.clone()).chain(means).collect::<Vec<_>>());
-        }
-        let names: Vec<String> = (0..outcome.classes.len()).map(|k| format!("class {k}")).collect();
-        let head: Vec<&str> = std::iter::once("treatment").chain(names.iter().map(String::as_str)).collect();
-        let drawing = chart.into_svg(&format!("Dose-response curve of {} for each class", outcome.name));
-        let caption = format!("{}: mean response at each treatment.", short_name(&outcome.name));
-        figure(&drawing, &caption, Some(&table(&head, &rows)))
     }
+}
+
+fn curve_figure(axis: &DoseAxis, outcome: &OutcomeCurves) -> Markup {
+    let ends = outcome.classes.iter().flat_map(|curve| curve.lower.iter().chain(&curve.upper));
+    let mut chart = axis.chart(padded_range(ends.copied()), &outcome.name);
+    for (k, curve) in outcome.classes.iter().enumerate() {
+        axis.draw_band(&mut chart, &class_colour(k), curve);
+    }
+    for (k, curve) in outcome.classes.iter().enumerate() {
+        axis.draw(&mut chart, &class_colour(k), curve, (k, outcome.classes.len()));
+    }
+    axis.draw_marks(&mut chart);
+    let mut rows = Vec::new();
+    for (i, label) in axis.labels.iter().enumerate() {
+        let describe = |(k, curve): (usize, &Curve)| {
+            let [mean, low, high] = [curve.mean[i], curve.lower[i], curve.upper[i]].map(number);
+            format!("class {k}: {mean} ({low} to {high})")
+        };
+        let lines: Vec<String> = outcome.classes.iter().enumerate().map(describe).collect();
+        let (from, to) = axis.interval_at(i);
+        chart.tooltip(from, to, &format!("{label}\n{}", lines.join("\n")));
+        let means = outcome.classes.iter().map(|curve| number(curve.mean[i]));
+        rows.push(std::iter::once(label.clone()).chain(means).collect::<Vec<_>>());
+    }
+    let names: Vec<String> = (0..outcome.classes.len()).map(|k| format!("class {k}")).collect();
+    let head: Vec<&str> = std::iter::once("treatment").chain(names.iter().map(String::as_str)).collect();
+    let drawing = chart.into_svg(&format!("Dose-response curve of {} for each class", outcome.name));
+    let caption = format!("{}: mean response at each treatment.", short_name(&outcome.name));
+    figure(&drawing, &caption, Some(&table(&head, &rows)))
 }
 
 /// The amount of a single treatment; none for a level.

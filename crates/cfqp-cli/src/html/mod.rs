@@ -6,6 +6,7 @@
 mod classes;
 mod effects;
 mod elements;
+mod observed;
 mod overview;
 mod pictures;
 mod plain;

@@ -1,12 +1,12 @@
 //! The beginning of a report: a summary, the question, and an overview of the data.
 
 use cfqp::ask::{Assumption, EffectGroup, Grade};
-use cfqp::report::{OutcomeDistribution, TreatmentDistribution, ValueRange};
+use cfqp::report::{OutcomeDistribution, ValueRange};
 use maud::{Markup, html};
 
 use super::Page;
-use super::elements::{details, figure, number, section, short_name, table, treatment_text};
-use crate::chart::Chart;
+use super::elements::{details, number, section, table, treatment_text};
+use super::observed::treatment_figure;
 use crate::format::{count_dropped, format_count, format_number, format_percent, pluralise};
 
 /// Outcomes in the first table; the others are in one that the reader can unfold.
@@ -139,13 +139,14 @@ impl Page<'_> {
             }
             div.grid2 {
                 @for treatment in data.treatments.iter().take(DRAWN_TREATMENTS) { (treatment_figure(treatment)) }
-                div { (self.outcome_ranges()) }
+                (self.outcome_figures())
             }
+            (self.outcomes_by_treatment())
         };
         section("data", "The data", &body)
     }
 
-    fn outcome_ranges(&self) -> Markup {
+    pub(super) fn outcome_ranges(&self) -> Markup {
         let row = |outcome: &OutcomeDistribution| {
             let ValueRange { min, mean, max } = outcome.range;
             vec![outcome.name.clone(), format_count(outcome.elements), number(min), number(mean), number(max)]
@@ -161,38 +162,6 @@ impl Page<'_> {
             p.soft { "Factual outcomes, under the treatments that the units received." }
         }
     }
-}
-
-fn treatment_figure(treatment: &TreatmentDistribution) -> Markup {
-    let (name, histogram) = (&treatment.name, &treatment.histogram);
-    let max_count = histogram.counts[0].iter().max().copied().unwrap_or(1) as f64;
-    let y = (0.0, 1.05 * max_count);
-    let mut chart = match &treatment.levels {
-        Some(levels) => Chart::with_levels(levels, y, name, "units"),
-        None => Chart::new((histogram.low, histogram.high), y, name, "units"),
-    };
-    let step = (histogram.high - histogram.low) / histogram.counts[0].len() as f64;
-    let mut rows = Vec::new();
-    for (i, &units) in histogram.counts[0].iter().enumerate() {
-        let (from, to) = (histogram.low + i as f64 * step, histogram.low + (i + 1) as f64 * step);
-        let bin = match &treatment.levels {
-            Some(levels) => levels[i].clone(),
-            None => format!("{} to {}", number(from), number(to)),
-        };
-        let gap = if treatment.levels.is_some() { 0.15 * step } else { 0.0 };
-        chart.bar("accent", (from + gap, 0.0), (to - gap, units as f64));
-        chart.tooltip(from, to, &format!("{bin}: {}", pluralise(units, "unit")));
-        rows.push(vec![bin, format_count(units)]);
-    }
-    let ValueRange { min, mean, max } = treatment.range;
-    let [min, mean, max] = [min, mean, max].map(number);
-    let range = match &treatment.levels {
-        Some(levels) => format!("{} levels", levels.len()),
-        None => format!("{min} to {max}, mean {mean}"),
-    };
-    let caption = format!("Distribution of {name}: {range}.");
-    let drawing = chart.into_svg(&format!("Histogram of {name}: {range}"));
-    figure(&drawing, &caption, Some(&table(&[&short_name(name), "units"], &rows)))
 }
 
 /// The first few names, and how many there are.

@@ -220,6 +220,42 @@ fn average_effects_stand_beside_plain_estimates() {
 }
 
 #[test]
+fn outcomes_are_shown_against_treatments_of_both_kinds() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let row = |i: usize| {
+        let (age, drug, dose) = (i % 7, ["A", "B", "B"][i % 3], (i * 37 % 100) as f64 / 100.0);
+        let colour = ["red", "green", "blue"][(i / 3 + i % 5) % 3];
+        let recovered = if i % 5 < 2 { "yes" } else { "no" };
+        let pressure =
+            if i == 10 { String::new() } else { (age as f64 + dose + (i % 4) as f64 / 3.0).to_string() };
+        format!("{age},{drug},{dose},{pressure},{colour},{recovered}\n")
+    };
+    let csv = "age,drug,dose,pressure,colour,recovered\n".to_owned() + &(0..240).map(row).collect::<String>();
+    std::fs::write(folder.join("a.csv"), csv).unwrap();
+    let columns = "--x age --t drug,dose --y pressure,colour,recovered";
+    succeed(folder, &format!("fit a.csv {columns} --classes 1 {FIT} --out m.cfqp -q"));
+    let own = page(folder, "m.cfqp a.csv");
+    for outcome in ["pressure", "colour", "recovered"] {
+        for label in [format!("Histogram of {outcome}\""), format!("{outcome} against drug, as observed\"")] {
+            assert_eq!(own.matches(&label).count(), 1, "{label}");
+        }
+    }
+    assert!(own.contains("recovered: share of yes") && own.contains("colour: share of units"));
+    assert!(own.contains("not adjusted for covariates or hidden classes, so not an effect."));
+    assert!(own.contains("Dose-response curves over dose") && own.contains("All units have drug B;"));
+    let report: Value =
+        serde_json::from_str(&succeed(folder, "report m.cfqp a.csv --out j.html --json")).unwrap();
+    let observed = &report["data"]["observed"];
+    assert_eq!((&observed[0]["kind"], &observed[1]["kind"]), (&"number".into(), &"category".into()));
+    assert_eq!((&observed[0]["units"], &observed[1]["units"]), (&239.into(), &240.into()));
+    assert_eq!(observed[1]["labels"].as_array().unwrap().len(), 3);
+    let by_drug = &observed[2]["by_treatment"][0]["groups"];
+    assert_eq!((&by_drug[1]["level"], &by_drug[1]["units"]), (&"B".into(), &160.into()));
+    assert_eq!(report["dose_curves"]["grid"].as_array().unwrap().len(), 13);
+}
+
+#[test]
 fn a_failed_report_leaves_no_file() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();

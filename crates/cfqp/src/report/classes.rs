@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::ReportContext;
-use super::data_summary::observed_values;
+use super::observed::observed_values;
 use crate::Result;
 use crate::ask::Answers;
 use crate::data::table::{Block, Feature, Layout, TableForm};

@@ -1,11 +1,18 @@
-//! A summary of the data: shapes, missing values, and the range of every treatment and outcome.
+//! A summary of the data: shapes, missing values, the range of every treatment and outcome, and the first outcomes as they
+//! were observed.
 
 use serde::Serialize;
 
+use super::by_treatment::TreatmentPlaces;
 use super::histogram::{Histogram, ValueRange};
+use super::observed::{ObservedOutcome, OutcomeElements, observed_values};
 use super::{Outcome, ReportContext};
 use crate::data::Units;
 use crate::data::table::TreatmentColumn;
+
+/// The largest number of outcomes and of treatments that are drawn against each other.
+const MAX_OBSERVED_OUTCOMES: usize = 4;
+const MAX_OBSERVED_TREATMENTS: usize = 2;
 
 /// A summary of the units that a report is based on.
 #[derive(Clone, Debug, Serialize)]
@@ -24,6 +31,11 @@ pub struct DataSummary {
     pub treatments: Vec<TreatmentDistribution>,
     /// All outcomes.
     pub outcomes: Vec<OutcomeDistribution>,
+    /// The distributions of the first four outcomes, and each against the first two treatments. The levels of a category are
+    /// one outcome here.
+    pub observed: Vec<ObservedOutcome>,
+    /// The number of outcomes; the levels of a category are one.
+    pub outcome_count: usize,
 }
 
 /// The distribution of one treatment over units.
@@ -62,47 +74,62 @@ impl ReportContext<'_> {
                 range: ValueRange::from_values(values),
             }
         };
+        let mut treatments = self.treatment_places(t);
+        let distributions = treatments.iter().map(TreatmentDistribution::new).collect();
+        treatments.truncate(MAX_OBSERVED_TREATMENTS);
+        let names = self.outcomes.iter().map(|outcome| (outcome.name.as_str(), outcome.range.clone()));
+        let mut grouped = OutcomeElements::group(names, &self.model.outcome_kinds(), self.model.layout());
+        let outcome_count = grouped.len();
+        grouped.truncate(MAX_OBSERVED_OUTCOMES);
+        let observed = grouped.into_iter().map(|outcome| outcome.summarise(y, &treatments, self.ask.level));
         DataSummary {
             units: self.data.len(),
             x_shape: x.shape().to_vec(),
             y_shape: y.shape().to_vec(),
             x_missing: missing_share(x),
             y_missing: missing_share(y),
-            treatments: self.summarise_treatments(t),
+            treatments: distributions,
             outcomes: self.outcomes.iter().map(outcome).collect(),
+            observed: observed.collect(),
+            outcome_count,
         }
+    }
+
+    fn treatment_places(&self, t: &Units) -> Vec<TreatmentPlaces> {
+        let mut start = 0;
+        let mut places = |(name, column): (String, TreatmentColumn)| {
+            let range = start..start + column.elements();
+            start = range.end;
+            let place = |i: usize| {
+                let elements = &t.row(i)[range.clone()];
+                match &column.levels {
+                    None => f64::from(elements[0]),
+                    Some(_) => {
+                        elements.iter().position(|element| *element > 0.5).map_or(0.0, |k| k as f64 + 1.0)
+                    }
+                }
+            };
+            let places = (0..t.len()).map(place).collect();
+            TreatmentPlaces { name, levels: column.levels, places }
+        };
+        let columns = self.model.treatment_columns();
+        self.treatment_names().into_iter().zip(columns).map(&mut places).collect()
     }
 }
 
-impl ReportContext<'_> {
-    fn summarise_treatments(&self, t: &Units) -> Vec<TreatmentDistribution> {
-        let columns = self.model.treatment_columns();
-        let mut start = 0;
-        let mut summarise = |(name, column): (String, TreatmentColumn)| {
-            let range = start..start + column.elements();
-            start = range.end;
-            let position = |i: usize| match &column.levels {
-                None => f64::from(t.row(i)[range.start]),
-                Some(_) => {
-                    let row = t.row(i);
-                    row[range.clone()]
-                        .iter()
-                        .position(|element| *element > 0.5)
-                        .map_or(0.0, |k| k as f64 + 1.0)
-                }
-            };
-            let values: Vec<(usize, f64)> = (0..t.len()).map(|i| (0, position(i))).collect();
-            let histogram = match &column.levels {
-                None => Histogram::from_values(1, &values),
-                Some(levels) => {
-                    let (count, high) = (levels.len(), levels.len() as f64 - 0.5);
-                    Histogram::between(-0.5, high, count, 1, values.iter().copied())
-                }
-            };
-            let range = ValueRange::from_values(values.into_iter().map(|(_, value)| value));
-            TreatmentDistribution { name, levels: column.levels, range, histogram }
+impl TreatmentDistribution {
+    fn new(treatment: &TreatmentPlaces) -> Self {
+        let places = || treatment.places.iter().copied();
+        let histogram = match &treatment.levels {
+            None => Histogram::from_values(1, &places().map(|place| (0, place)).collect::<Vec<_>>()),
+            Some(levels) => Histogram::of_positions(levels.len(), places()),
         };
-        self.treatment_names().into_iter().zip(columns).map(&mut summarise).collect()
+        Self {
+            name: treatment.name.clone(),
+            levels: treatment.levels.clone(),
+            range: ValueRange::from_values(places()),
+            histogram,
+        }
     }
 }
 
@@ -112,27 +139,14 @@ fn missing_share(units: &Units) -> f64 {
         .map_or(0.0, |mask| mask.iter().filter(|observed| !**observed).count() as f64 / mask.len() as f64)
 }
 
-/// The observed values of unit `i` among `elements`.
-pub(super) fn observed_values(
-    units: &Units,
-    i: usize,
-    elements: std::ops::Range<usize>,
-) -> impl Iterator<Item = f64> {
-    let (row, mask) = (units.row(i), units.mask_row(i));
-    let observed = elements.filter(move |&j| mask.is_none_or(|mask| mask[j]));
-    observed.map(move |j| f64::from(row[j]))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn unobserved_elements_are_left_out() {
+    fn unobserved_elements_are_missing() {
         let mask = Some(vec![true, false, true, true]);
         let units = Units::with_mask("y", vec![2], vec![1.0, 2.0, 3.0, 4.0], mask).unwrap();
-        assert_eq!(observed_values(&units, 0, 0..2).collect::<Vec<_>>(), [1.0]);
-        assert_eq!(observed_values(&units, 1, 0..2).collect::<Vec<_>>(), [3.0, 4.0]);
         assert_eq!(missing_share(&units), 0.25);
     }
 }

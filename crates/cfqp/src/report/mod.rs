@@ -3,10 +3,12 @@
 //! A report compares a low and a high treatment, by default both values of a treatment that takes two, the two most
 //! frequent levels, or the 10th and the 90th percentile of the treatments.
 
+mod by_treatment;
 mod classes;
 mod data_summary;
 mod evidence;
 mod histogram;
+mod observed;
 mod responses;
 mod units;
 
@@ -14,10 +16,12 @@ use std::cmp::Ordering;
 
 use serde::Serialize;
 
+pub use by_treatment::{MeanInterval, ObservedPoint, OutcomeByTreatment, TreatmentGroup};
 pub use classes::{ClassResponse, ClassSummary, CovariateMeans};
 pub use data_summary::{DataSummary, OutcomeDistribution, TreatmentDistribution};
 pub use evidence::{Evidence, LevelCoverage};
 pub use histogram::{Histogram, ValueRange};
+pub use observed::ObservedOutcome;
 pub use responses::{Curve, Curves, Effects, OutcomeCurves, OutcomeEffects};
 use units::SelectedUnits;
 pub use units::{UnitCurve, UnitSummary};
@@ -93,6 +97,10 @@ pub struct Report {
     pub classes: Vec<ClassSummary>,
     /// The dose-response curves of the classes.
     pub curves: Curves,
+    /// With treatments of both kinds, the curves over the first that is a number, at the most frequent level. None if
+    /// that treatment does not vary.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dose_curves: Option<Curves>,
     /// The effects of the high treatment against the low one.
     pub effects: Effects,
     /// Single units: the chosen ones, or typical and flagged ones.
@@ -186,7 +194,11 @@ impl Report {
         let context = ReportContext::new(model, &sample.data, spec)?;
         let effects = model.effects(context.data, &context.from, &context.to, spec.ask)?;
         let drawn = context.outcomes_to_draw(&effects);
-        let (curves, overlap) = context.class_curves(&effects, &drawn)?;
+        let (curves, overlap) = context.class_curves(&context.grid, &effects, &drawn)?;
+        let dose_curves = match context.dose_grid()? {
+            Some(grid) => Some(context.class_curves(&grid, &effects, &drawn)?.0),
+            None => None,
+        };
         let selected = match chosen {
             Some(chosen) => SelectedUnits::asked_for(chosen),
             None => context.select_units(&effects, &sample)?,
@@ -198,6 +210,7 @@ impl Report {
             evidence: context.collect_evidence(overlap)?,
             classes: context.summarise_classes(&effects, &drawn)?,
             curves,
+            dose_curves,
             effects: context.summarise_effects(&effects, &drawn)?,
             units: unit_summaries,
             model: summarise_model(model),
@@ -229,21 +242,27 @@ fn one_treatment(t: &[f32]) -> Result<Units> {
     Units::new("treatment", vec![t.len()], t.to_vec())
 }
 
-/// The two most frequent of the treatments `levels`, in their order. Units count for the level nearest to their treatment.
+/// The two most frequent of the treatments `levels`, in their order.
 fn level_contrast(levels: &[Vec<f32>], t: &Units) -> Result<[Units; 2]> {
-    let mut counts = vec![0_usize; levels.len()];
+    let mut order: Vec<usize> = (0..levels.len()).collect();
+    let members = level_members(levels, t);
+    order.sort_by_key(|&k| std::cmp::Reverse(members[k].len()));
+    order.truncate(2);
+    order.sort_unstable();
+    Ok([one_treatment(&levels[order[0]])?, one_treatment(&levels[order[1]])?])
+}
+
+/// The units of each of the treatments `levels`: those whose treatment is nearest to it.
+fn level_members(levels: &[Vec<f32>], t: &Units) -> Vec<Vec<usize>> {
+    let mut members = vec![Vec::new(); levels.len()];
     for i in 0..t.len() {
         let row = t.row(i);
         let distance = |level: &Vec<f32>| -> f64 {
             level.iter().zip(row.iter()).map(|(a, b)| f64::from(a - b).powi(2)).sum()
         };
-        counts[argmin(levels.iter().map(distance)).unwrap_or(0)] += 1;
+        members[argmin(levels.iter().map(distance)).unwrap_or(0)].push(i);
     }
-    let mut order: Vec<usize> = (0..levels.len()).collect();
-    order.sort_by_key(|&k| std::cmp::Reverse(counts[k]));
-    order.truncate(2);
-    order.sort_unstable();
-    Ok([one_treatment(&levels[order[0]])?, one_treatment(&levels[order[1]])?])
+    members
 }
 
 /// Evenly spaced treatments between two quantiles.
@@ -288,6 +307,31 @@ impl<'a> ReportContext<'a> {
             grid,
             ask: spec.ask,
         })
+    }
+
+    /// Evenly spaced amounts of the first treatment that is a number, with the most frequent level of the first that has
+    /// levels; none if there are not both, or if the amounts do not vary.
+    fn dose_grid(&self) -> Result<Option<Vec<Units>>> {
+        let columns = self.model.treatment_columns();
+        let number = columns.iter().position(|column| column.levels.is_none());
+        let (Some(number), Some(levels)) = (number, self.model.level_grid(&self.median.row(0))) else {
+            return Ok(None);
+        };
+        let dose: usize = columns[..number].iter().map(|column| column.elements()).sum();
+        let members = level_members(&levels, self.data.t());
+        let Some((level, members)) = levels.iter().zip(&members).max_by_key(|(_, members)| members.len())
+        else {
+            return Ok(None);
+        };
+        let doses = members.iter().map(|&i| self.data.t().row(i)[dose]).collect();
+        let grid = curve_grid(&Units::new("treatment", vec![1], doses)?)?;
+        let with_dose = |own: &Units| {
+            let mut t = level.clone();
+            t[dose] = own.values()[0];
+            one_treatment(&t)
+        };
+        let varies = grid[0].values() != grid[grid.len() - 1].values();
+        varies.then(|| grid.iter().map(with_dose).collect()).transpose()
     }
 
     fn question(&self) -> ReportQuestion {

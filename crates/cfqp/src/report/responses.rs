@@ -121,15 +121,21 @@ impl ReportContext<'_> {
         })
     }
 
-    /// The dose-response curves of the classes, and the share of units for which each treatment is within the support.
-    pub(super) fn class_curves(&self, effects: &Answers, drawn: &[usize]) -> Result<(Curves, Vec<f64>)> {
+    /// The dose-response curves of the classes over the treatments `grid`, and the share of units for which each treatment is
+    /// within the support.
+    pub(super) fn class_curves(
+        &self,
+        grid: &[Units],
+        effects: &Answers,
+        drawn: &[usize],
+    ) -> Result<(Curves, Vec<f64>)> {
         let empty = |&o: &usize| OutcomeCurves {
             name: self.outcomes[o].name.clone(),
             classes: vec![Curve::default(); self.model.classes()],
         };
         let mut outcomes: Vec<OutcomeCurves> = drawn.iter().map(empty).collect();
         let mut overlap = Vec::new();
-        for t in &self.grid {
+        for t in grid {
             let answers = self.model.outcomes(self.data, t, self.ask)?;
             let supported = answers.diagnoses.iter().filter(|diagnosis| !diagnosis.off_support).count();
             overlap.push(supported as f64 / answers.diagnoses.len() as f64);
@@ -144,7 +150,7 @@ impl ReportContext<'_> {
                 }
             }
         }
-        let grid = self.grid.iter().map(|t| self.model.treatment_values(&t.row(0))).collect();
+        let grid = grid.iter().map(|t| self.model.treatment_values(&t.row(0))).collect();
         Ok((Curves { grid, outcomes }, overlap))
     }
 

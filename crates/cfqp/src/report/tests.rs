@@ -35,6 +35,25 @@ fn the_sections_of_a_report_agree_with_each_other() {
 }
 
 #[test]
+fn the_first_outcomes_are_shown_as_observed() {
+    let (units, model) = fit_oscillators(1);
+    let report = Report::new(&model, &units, None, &ReportSpec::default()).unwrap();
+    let DataSummary { observed, outcomes, outcome_count, .. } = &report.data;
+    assert_eq!((observed.len(), *outcome_count), (outcomes.len().min(4), outcomes.len()));
+    for (own, outcome) in observed.iter().zip(outcomes) {
+        assert_eq!((&own.name, own.units, own.range), (&outcome.name, 300, outcome.range));
+        assert_eq!(own.histogram.counts[0].iter().sum::<usize>(), 300 * outcome.elements);
+        let [against] = &own.by_treatment[..] else { panic!("there is one treatment") };
+        assert_eq!((against.points.len(), against.groups.len()), (300, 8));
+        assert_eq!(against.groups.iter().map(|group| group.units).sum::<usize>(), 300);
+        let mean = |group: &TreatmentGroup| group.units as f64 * group.means[0].mean;
+        let mean = against.groups.iter().map(mean).sum::<f64>() / 300.0;
+        assert!((mean - outcome.range.mean).abs() < 1e-6, "{mean} and {}", outcome.range.mean);
+    }
+    assert!(report.dose_curves.is_none(), "the treatment has no levels");
+}
+
+#[test]
 fn average_effects_stand_beside_plain_estimates() {
     let (units, model) = fit_oscillators(1);
     let report = Report::new(&model, &units, None, &ReportSpec::default()).unwrap();
