@@ -31,5 +31,5 @@ pub use network::ClassWeights;
 pub(crate) use network::Form;
 pub(crate) use rows::Rows;
 pub(crate) use scale::OutcomeScale;
-pub(crate) use selection::{FittedMember, Problem, Score, Selected};
+pub(crate) use selection::{FittedMember, Problem, Score, Selected, Tried};
 pub(crate) use views::{Question, class_views};

@@ -30,7 +30,8 @@ const RUNS_PER_CLASS: usize = 16;
 const STARTS: usize = 2;
 /// A larger number of classes must be better by this many standard errors.
 const CLASS_ERRORS: f64 = 1.5;
-/// No larger number is tried after this many numbers of classes without a gain.
+/// No larger number is tried after this many numbers of classes without a gain, or after one that is worse by
+/// [`CLASS_ERRORS`] standard errors.
 const PATIENCE: usize = 2;
 
 /// Draws of the bootstrap.
@@ -74,6 +75,30 @@ pub(crate) struct Score {
     pub choice: Choice,
     /// Of every subject on which candidates are compared.
     pub likelihoods: Vec<f64>,
+}
+
+/// Numbers of classes that were tried, with their starts.
+#[derive(Default)]
+pub(crate) struct Tried(Vec<(Score, Vec<Solution>)>);
+
+impl Tried {
+    fn means(&self) -> impl DoubleEndedIterator<Item = f64> + '_ {
+        self.0.iter().map(|(score, _)| mean(&score.likelihoods))
+    }
+
+    /// The mean held-out log-likelihood of the best number of classes.
+    pub(crate) fn best(&self) -> f64 {
+        self.means().fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    /// Whether more classes than the best number were tried often enough, or did clearly worse.
+    fn is_past_best(&self) -> bool {
+        let best = self.best();
+        let after = self.means().rev().take_while(|&value| value < best).count();
+        let Some((last, at)) = self.0.last().zip(self.0.len().checked_sub(after + 1)) else { return false };
+        let loss = paired_difference(&self.0[at].0.likelihoods, &last.0.likelihoods);
+        after >= PATIENCE || (after > 0 && loss.mean > CLASS_ERRORS * loss.standard_error)
+    }
 }
 
 /// What was chosen.
@@ -238,30 +263,39 @@ impl Problem<'_> {
         search.refine(begin, &start.smoothness)
     }
 
-    /// Scores one class, two classes and so on, or a given number; then chooses the form.
-    pub(crate) fn select(&self, given: Option<usize>, max_classes: usize) -> Result<Selected> {
-        let subjects = self.sample(MAX_SELECTION_SUBJECTS, "selection");
-        let mut tried: Vec<(Score, Vec<Solution>)> = Vec::new();
-        let (mut best, mut since) = (f64::NEG_INFINITY, 0);
-        for classes in given.map_or(1..=max_classes, |given| given..=given) {
-            self.monitor.stage(Stage::Classes { classes, base: "density" }, FOLDS * (STARTS + 2));
-            let (score, starts) = self.score_classes(classes, &subjects)?;
-            let value = mean(&score.likelihoods);
-            tried.push((score, starts));
-            since = if value > best { 0 } else { since + 1 };
-            best = best.max(value);
-            if since >= PATIENCE {
+    /// Scores one class, two classes and so on up to `max_classes`, or a given number, unless they were tried. Stops where more
+    /// classes do not help.
+    pub(crate) fn try_classes(
+        &self,
+        given: Option<usize>,
+        max_classes: usize,
+        mut tried: Tried,
+    ) -> Result<Tried> {
+        let subjects = self.selection_subjects();
+        for classes in given.map_or(1..=max_classes, |given| given..=given).skip(tried.0.len()) {
+            if tried.is_past_best() {
                 break;
             }
+            self.monitor.stage(Stage::Classes { classes, base: "density" }, FOLDS * (STARTS + 2));
+            tried.0.push(self.score_classes(classes, &subjects)?);
         }
-        let scores: Vec<&Score> = tried.iter().map(|(score, _)| score).collect();
-        let chosen = smallest_not_beaten(&scores);
-        let (score, starts) = &tried[chosen];
-        let choice = self.choose_form(score, &subjects, starts)?;
-        let tried: Vec<Score> = tried.into_iter().map(|(score, _)| score).collect();
+        Ok(tried)
+    }
+
+    /// The number of classes and the form.
+    pub(crate) fn select(&self, tried: Tried) -> Result<Selected> {
+        let scores: Vec<&Score> = tried.0.iter().map(|(score, _)| score).collect();
+        let (score, starts) = &tried.0[smallest_not_beaten(&scores)];
+        let choice = self.choose_form(score, &self.selection_subjects(), starts)?;
+        let tried: Vec<Score> = tried.0.into_iter().map(|(score, _)| score).collect();
         let mut rng = stream(self.seed, &["density", "others"]);
         let others = other_classes(&tried, choice.classes, &mut rng);
         Ok(Selected { choice, tried, others })
+    }
+
+    /// The subjects on which candidates are compared.
+    fn selection_subjects(&self) -> Vec<usize> {
+        self.sample(MAX_SELECTION_SUBJECTS, "selection")
     }
 
     /// The better of the simple and the flexible form with this number of classes, each with or without interactions, and its
@@ -524,11 +558,15 @@ mod tests {
     use super::*;
     use crate::density::testing::{lines, problem, selected, simple};
 
+    fn select(problem: &Problem<'_>, max_classes: usize) -> Selected {
+        problem.select(problem.try_classes(None, max_classes, Tried::default()).unwrap()).unwrap()
+    }
+
     #[test]
     fn one_class_is_found_where_there_is_one() {
         let data = lines(&[1.0], 150, 1, 0.4);
         let pool = Pool::new(2).unwrap();
-        let selected = problem(&data.rows, &pool).select(None, 2).unwrap();
+        let selected = select(&problem(&data.rows, &pool), 2);
         assert_eq!(selected.choice.classes, 1);
         assert_eq!(selected.tried.len(), 2);
         assert!(selected.gain_error(&selected.tried[1]).is_some_and(|error| error > 0.0));
@@ -539,7 +577,7 @@ mod tests {
     fn two_classes_are_found_where_there_are_two() {
         let data = lines(&[1.0, -1.0], 150, 1, 0.15);
         let pool = Pool::new(2).unwrap();
-        let selected = problem(&data.rows, &pool).select(None, 3).unwrap();
+        let selected = select(&problem(&data.rows, &pool), 3);
         assert_eq!(selected.choice.classes, 2);
     }
 

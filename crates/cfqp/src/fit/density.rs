@@ -7,7 +7,7 @@ use crate::config::{Base, Classes, FitConfig};
 use crate::data::OutcomeKind;
 use crate::density::{
     Ensemble, FittedMember, LevelCalibration, Member, OutcomeScale, Problem, RowSummary, Rows, Score,
-    Selected, class_views,
+    Selected, Tried, class_views,
 };
 use crate::math::{adjusted_rand_index, mean};
 use crate::model::abduction::most_probable;
@@ -66,13 +66,14 @@ pub(super) fn applies(context: &Context<'_>) -> Result<bool> {
     }
 }
 
-/// A form of the outcomes, the units in it, and what was selected there.
+/// Numbers of classes by which scales of the outcome are compared.
+const SCALE_CLASSES: usize = 2;
+
+/// A form of the outcomes, and the units in it.
 struct Candidate {
     heads: OutcomeHeads,
     rows: Rows,
-    selected: Selected,
-    /// The mean held-out log-likelihood of the best number of classes, on the scale of standardised outcomes.
-    score: f64,
+    tried: Tried,
 }
 
 /// Fits mixture density networks. The last `joined` units were given for validation.
@@ -80,8 +81,9 @@ pub(super) fn fit_density(context: &Context<'_>, joined: usize) -> Result<Model>
     let kinds = context.data.outcome_kinds();
     let scaler = outcome_scaler(context.scaler, &kinds);
     let context = &Context { scaler: &scaler, ..*context };
-    let Candidate { heads, rows, selected, .. } = best_candidate(context, &kinds)?;
+    let Candidate { heads, rows, tried } = best_candidate(context, &kinds)?;
     let problem = problem(context, &rows, &heads);
+    let selected = problem.select(tried)?;
     let halves = problem.members(&selected, context.config.members.unwrap_or(MEMBERS))?;
     let mut ensemble = Ensemble {
         members: halves.iter().map(|half| half.member.clone()).collect(),
@@ -111,20 +113,43 @@ pub(super) fn score_density_classes(context: &Context<'_>) -> Result<Vec<ClassSc
     let kinds = context.data.outcome_kinds();
     let scaler = outcome_scaler(context.scaler, &kinds);
     let context = &Context { scaler: &scaler, ..*context };
-    Ok(candidates(context, &best_candidate(context, &kinds)?.selected))
+    let Candidate { heads, rows, tried } = best_candidate(context, &kinds)?;
+    Ok(candidates(context, &problem(context, &rows, &heads).select(tried)?))
 }
 
-/// The candidate of the outcome scale with the best held-out likelihood.
+/// The outcome scale with the best held-out likelihood, with all numbers of classes tried.
 fn best_candidate(context: &Context<'_>, kinds: &[OutcomeKind]) -> Result<Candidate> {
-    let mut forms = OutcomeHeads::candidates(context, kinds)?.into_iter();
-    let mut best = select_on(context, forms.next().expect("there is a form to try"))?;
+    let forms = OutcomeHeads::candidates(context, kinds)?;
+    let several = forms.len() > 1;
+    let mut best: Option<(Candidate, f64)> = None;
     for heads in forms {
-        let candidate = select_on(context, heads)?;
-        if candidate.score > best.score {
-            best = candidate;
+        let mut candidate = Candidate { rows: heads.rows(context), heads, tried: Tried::default() };
+        if several {
+            candidate.try_classes(context, SCALE_CLASSES)?;
+        }
+        // on the scale of standardised outcomes
+        let score = candidate.tried.best() + jacobian(&candidate.rows, &candidate.heads.scales);
+        if best.as_ref().is_none_or(|(_, best)| score > *best) {
+            best = Some((candidate, score));
         }
     }
+    let (mut best, _) = best.expect("there is a form to try");
+    best.try_classes(context, context.config.max_classes)?;
     Ok(best)
+}
+
+impl Candidate {
+    /// Scores numbers of classes up to `most`, or the given one.
+    fn try_classes(&mut self, context: &Context<'_>, most: usize) -> Result<()> {
+        let given = match context.config.classes {
+            Classes::Given(classes) => Some(classes),
+            Classes::Auto => None,
+        };
+        let shown = if shows_classes(context, &self.rows) { context.config.max_classes } else { 1 };
+        let tried = std::mem::take(&mut self.tried);
+        self.tried = problem(context, &self.rows, &self.heads).try_classes(given, most.min(shown), tried)?;
+        Ok(())
+    }
 }
 
 /// The base model that stands for the form of the members.
@@ -133,18 +158,6 @@ fn base(ensemble: &Ensemble) -> BaseConfig {
         0 => BaseConfig::Linear(Default::default()),
         width => BaseConfig::Mlp(MlpConfig { hidden: vec![width; 2], ..MlpConfig::default() }),
     }
-}
-
-fn select_on(context: &Context<'_>, heads: OutcomeHeads) -> Result<Candidate> {
-    let rows = heads.rows(context);
-    let given = match context.config.classes {
-        Classes::Given(classes) => Some(classes),
-        Classes::Auto => None,
-    };
-    let max_classes = if shows_classes(context, &rows) { context.config.max_classes } else { 1 };
-    let selected = problem(context, &rows, &heads).select(given, max_classes)?;
-    let best = selected.tried.iter().map(|score| mean(&score.likelihoods)).fold(f64::MIN, f64::max);
-    Ok(Candidate { score: best + jacobian(&rows, &heads.scales), heads, rows, selected })
 }
 
 /// The mean over subjects of the logarithm of the slopes of the scales.
