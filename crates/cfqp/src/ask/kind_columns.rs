@@ -5,7 +5,6 @@ use std::ops::Range;
 
 use super::answer::Answers;
 use super::distribution::ValueProbabilities;
-use super::tabulate::Tabulation;
 use crate::data::table::{Block, Feature, Layout, OutputBatch, OutputColumn, TableForm};
 
 /// Counts from this one on share a column.
@@ -63,46 +62,37 @@ impl CategoryColumn {
     }
 }
 
-impl Tabulation {
-    /// Adds the most probable level of every category, and `set_` with the smallest set of levels whose probability is at least
-    /// the level of the intervals.
-    pub(super) fn push_categories(&self, output: &mut OutputBatch, answers: &Answers, suffix: &str) {
-        for category in &self.categories {
-            let rankings: Vec<_> = (0..answers.point.len()).map(|i| category.ranking(answers, i)).collect();
-            let modes = rankings.iter().map(|ranking| ranking[0].0.to_owned()).collect();
-            let sets = rankings.iter().map(|ranking| CategoryColumn::set(ranking, answers.level)).collect();
-            output.push(format!("{}{suffix}", category.name), OutputColumn::Text(modes));
-            output.push(format!("set_{}{suffix}", category.name), OutputColumn::Text(sets));
-        }
+impl CategoryColumn {
+    /// Adds the most probable level, and `set_` with the smallest set of levels whose probability is at least the level of the
+    /// intervals.
+    pub(super) fn push(&self, output: &mut OutputBatch, answers: &Answers, suffix: &str) {
+        let rankings: Vec<_> = (0..answers.point.len()).map(|i| self.ranking(answers, i)).collect();
+        let modes = rankings.iter().map(|ranking| ranking[0].0.to_owned()).collect();
+        let sets = rankings.iter().map(|ranking| Self::set(ranking, answers.level)).collect();
+        output.push(format!("{}{suffix}", self.name), OutputColumn::Text(modes));
+        output.push(format!("set_{}{suffix}", self.name), OutputColumn::Text(sets));
     }
+}
 
-    /// Adds the probabilities of the values of counts and ordered levels: `Y=0`, `Y=1`, ..., `Y=19` and `Y>=20` for a count Y, one
-    /// column per level for ordered levels.
-    ///
-    /// # Panics
-    /// If `distributions` are not those of the model about the units of `output`.
-    pub fn add_distributions(&self, output: &mut OutputBatch, distributions: &[ValueProbabilities]) {
-        for distribution in distributions {
-            let name = self.outcomes().find(|(_, range)| range.contains(&distribution.element));
-            let name = name.map(|(name, _)| name).expect("the outcome is one of the model's");
-            let units = 0..distribution.units();
-            let of = |value: f32| {
-                OutputColumn::Numbers(units.clone().map(|i| distribution.of_value(i, value)).collect())
-            };
-            if !self.is_count(distribution.element) {
-                for &value in &distribution.values {
-                    output.push(format!("{name}={value}"), of(value));
-                }
-                continue;
-            }
-            for count in 0..MAX_COUNT_COLUMN {
-                output.push(format!("{name}={count}"), of(count as f32));
-            }
-            let rest = |i: usize| distribution.of_unit(i).iter().skip(MAX_COUNT_COLUMN).sum();
-            let rest = OutputColumn::Numbers(units.clone().map(rest).collect());
-            output.push(format!("{name}>={MAX_COUNT_COLUMN}"), rest);
-        }
+/// Adds the probabilities of the values of the ordered level `name`, one column each.
+pub(super) fn push_levels(output: &mut OutputBatch, name: &str, distribution: &ValueProbabilities) {
+    for &value in &distribution.values {
+        output.push(format!("{name}={value}"), probabilities(distribution, value));
     }
+}
+
+/// Adds the probabilities of the values of the count `name`, and of all large ones together.
+pub(super) fn push_counts(output: &mut OutputBatch, name: &str, distribution: &ValueProbabilities) {
+    for count in 0..MAX_COUNT_COLUMN {
+        output.push(format!("{name}={count}"), probabilities(distribution, count as f32));
+    }
+    let rest = |i: usize| distribution.of_unit(i).iter().skip(MAX_COUNT_COLUMN).sum();
+    let rest = OutputColumn::Numbers((0..distribution.units()).map(rest).collect());
+    output.push(format!("{name}>={MAX_COUNT_COLUMN}"), rest);
+}
+
+fn probabilities(distribution: &ValueProbabilities, value: f32) -> OutputColumn {
+    OutputColumn::Numbers((0..distribution.units()).map(|i| distribution.of_value(i, value)).collect())
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Answers as the rows of a table.
 
 use super::answer::{Answers, Diagnosis, Flag};
-use super::kind_columns::CategoryColumn;
+use super::distribution::ValueProbabilities;
+use super::kind_columns::{CategoryColumn, push_counts, push_levels};
 use super::rho::{RhoBound, UsedRho};
 use crate::data::table::{
     Block, DateEncoding, Ids, Layout, OutputBatch, OutputColumn, TableForm, TreatmentColumn, TreatmentValue,
@@ -61,7 +62,7 @@ pub struct Tabulation {
     id: String,
     treatments: Vec<TreatmentColumn>,
     outcomes: Vec<OutcomeColumn>,
-    pub(super) categories: Vec<CategoryColumn>,
+    categories: Vec<CategoryColumn>,
     /// The kind of every element of y.
     kinds: Vec<OutcomeKind>,
     /// If there is a row per point in time.
@@ -216,13 +217,23 @@ impl Tabulation {
             }
         }
         if let AskedTreatments::Outcome(_) = asked {
-            self.push_categories(output, answers, suffix);
+            self.categories.iter().for_each(|category| category.push(output, answers, suffix));
         }
     }
 
-    /// Whether element `j` of y is a count.
-    pub(super) fn is_count(&self, j: usize) -> bool {
-        self.kinds.get(j) == Some(&OutcomeKind::Count)
+    /// Adds the probabilities of the values of counts and ordered levels: `Y=0`, `Y=1`, ..., `Y=19` and `Y>=20` for a count Y, one
+    /// column per level for ordered levels.
+    ///
+    /// # Panics
+    /// If `distributions` are not those of the model about the units of `output`.
+    pub fn add_distributions(&self, output: &mut OutputBatch, distributions: &[ValueProbabilities]) {
+        for distribution in distributions {
+            let j = distribution.element;
+            let (name, _) =
+                self.outcomes().find(|(_, range)| range.contains(&j)).expect("an outcome of the model");
+            let push = if self.kinds[j] == OutcomeKind::Count { push_counts } else { push_levels };
+            push(output, name, distribution);
+        }
     }
 
     fn column(&self, outcome: &OutcomeColumn, values: Vec<f32>) -> OutputColumn {

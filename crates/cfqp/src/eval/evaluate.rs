@@ -245,7 +245,7 @@ fn log_losses(
 ) -> Result<LogLosses> {
     let of_chances = log_loss(&truth.y_new, answers, kinds)?;
     let best = match (of_chances, &truth.y_bayes) {
-        (None, _) => truth.p_bayes.as_ref().map(mean_log_loss),
+        (None, _) => truth.p_bayes.as_ref().map(|p| mean_log_loss(p.values())),
         (Some(_), best) => {
             best.as_ref().map(|best| log_loss(&truth.y_new, best, kinds)).transpose()?.flatten()
         }
@@ -264,8 +264,7 @@ fn value_log_loss(distributions: &[ValueProbabilities], y_new: &Units) -> Option
         units.map(|i| distribution.of_value(i, y_new.row(i)[j])).collect()
     };
     let probabilities: Vec<f32> = distributions.iter().flat_map(of_outcome).collect();
-    let probabilities = Units::new("probabilities", vec![1], probabilities).ok()?;
-    Some(mean_log_loss(&probabilities))
+    (!probabilities.is_empty()).then(|| mean_log_loss(&probabilities))
 }
 
 /// What intervals must cover: outcomes, and the best probabilities of yes/no outcomes and categories. None if nothing is known.
@@ -426,6 +425,7 @@ mod tests {
             values: vec![0.0, 3.0],
             probabilities: vec![0.5, 0.5, 1.0, 0.0],
         };
+        assert_eq!(value_log_loss(&[], &truth.y_new), None);
         // 5 is not among the values
         let loss = value_log_loss(&[counts], &truth.y_new).unwrap();
         assert!((loss - 0.5 * (2.0_f64.ln() + 1000.0_f64.ln())).abs() < 1e-6, "{loss}");

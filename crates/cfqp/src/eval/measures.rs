@@ -50,8 +50,8 @@ pub fn log_loss(truth: &Units, answer: &Units, kinds: &[OutcomeKind]) -> Result<
 }
 
 /// Mean -log of probabilities, clipped.
-pub(super) fn mean_log_loss(probabilities: &Units) -> f64 {
-    mean(&probabilities.values().iter().map(|&p| negative_log(f64::from(p))).collect::<Vec<_>>())
+pub(super) fn mean_log_loss(probabilities: &[f32]) -> f64 {
+    mean(&probabilities.iter().map(|&p| negative_log(f64::from(p))).collect::<Vec<_>>())
 }
 
 fn negative_log(p: f64) -> f64 {
