@@ -106,9 +106,10 @@ pub struct Evaluation {
     pub limit: Option<f64>,
     /// `cf_mse_y` divided by `limit`; none where the limit is 0.
     pub ratio: Option<f64>,
-    /// The [`log_loss`] of yes/no outcomes and categories; none if there are none.
+    /// The [`log_loss`] of yes/no outcomes and categories, or else that of the distributions of counts and ordered levels; none
+    /// for other outcomes.
     pub log_loss: Option<f64>,
-    /// The log loss of the best probabilities that the observed values allow; for counts, that of single counts.
+    /// The log loss of the best probabilities that the observed values allow.
     pub log_loss_limit: Option<f64>,
     /// `log_loss` divided by `log_loss_limit`.
     pub log_loss_ratio: Option<f64>,
