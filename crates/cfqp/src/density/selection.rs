@@ -30,8 +30,7 @@ const RUNS_PER_CLASS: usize = 16;
 const STARTS: usize = 2;
 /// A larger number of classes must be better by this many standard errors.
 const CLASS_ERRORS: f64 = 1.5;
-/// No larger number is tried after this many numbers of classes without a gain, or after one that is worse by
-/// [`CLASS_ERRORS`] standard errors.
+/// No larger number is tried after this many numbers of classes without a gain.
 const PATIENCE: usize = 2;
 
 /// Draws of the bootstrap.
@@ -91,13 +90,10 @@ impl Tried {
         self.means().fold(f64::NEG_INFINITY, f64::max)
     }
 
-    /// Whether more classes than the best number were tried often enough, or did clearly worse.
-    fn is_past_best(&self) -> bool {
+    /// How many numbers of classes were tried after the best one.
+    fn since_best(&self) -> usize {
         let best = self.best();
-        let after = self.means().rev().take_while(|&value| value < best).count();
-        let Some((last, at)) = self.0.last().zip(self.0.len().checked_sub(after + 1)) else { return false };
-        let loss = paired_difference(&self.0[at].0.likelihoods, &last.0.likelihoods);
-        after >= PATIENCE || (after > 0 && loss.mean > CLASS_ERRORS * loss.standard_error)
+        self.means().rev().take_while(|&value| value < best).count()
     }
 }
 
@@ -273,7 +269,7 @@ impl Problem<'_> {
     ) -> Result<Tried> {
         let subjects = self.selection_subjects();
         for classes in given.map_or(1..=max_classes, |given| given..=given).skip(tried.0.len()) {
-            if tried.is_past_best() {
+            if tried.since_best() >= PATIENCE {
                 break;
             }
             self.monitor.stage(Stage::Classes { classes, base: "density" }, FOLDS * (STARTS + 2));
