@@ -66,7 +66,9 @@ pub(super) fn applies(context: &Context<'_>) -> Result<bool> {
     }
 }
 
-/// Numbers of classes by which scales of the outcome are compared.
+/// From this many subjects on, scales of the outcome are compared with at most [`SCALE_CLASSES`] classes. Fewer subjects may need
+/// more classes to tell.
+const MANY_SUBJECTS: usize = 1000;
 const SCALE_CLASSES: usize = 2;
 
 /// A form of the outcomes, and the units in it.
@@ -125,7 +127,9 @@ fn best_candidate(context: &Context<'_>, kinds: &[OutcomeKind]) -> Result<Candid
     for heads in forms {
         let mut candidate = Candidate { rows: heads.rows(context), heads, tried: Tried::default() };
         if several {
-            candidate.try_classes(context, SCALE_CLASSES)?;
+            let is_large = candidate.rows.subjects.len() >= MANY_SUBJECTS;
+            candidate
+                .try_classes(context, if is_large { SCALE_CLASSES } else { context.config.max_classes })?;
         }
         // on the scale of standardised outcomes
         let score = candidate.tried.best() + jacobian(&candidate.rows, &candidate.heads.scales);
