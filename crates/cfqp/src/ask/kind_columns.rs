@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::answer::Answers;
 use super::distribution::ValueProbabilities;
-use crate::data::table::{Block, Feature, Layout, OutputBatch, OutputColumn, TableForm};
+use crate::data::table::{Feature, Layout, OutputBatch, OutputColumn};
 
 /// Counts from this one on share a column.
 const MAX_COUNT_COLUMN: usize = 20;
@@ -24,18 +24,12 @@ pub(super) struct CategoryColumn {
 impl CategoryColumn {
     /// The categories among the outcomes of a table.
     pub(super) fn of_layout(layout: Option<&Layout>) -> Vec<Self> {
-        let Some(TableForm::Wide { y: Block::Features(features), .. }) = layout.map(|layout| &layout.form)
-        else {
-            return Vec::new();
-        };
-        let mut start = 0;
-        let category = |feature: &Feature| {
-            let elements = start..start + feature.elements();
-            start = elements.end;
+        let features = layout.map(Layout::outcome_features).unwrap_or_default();
+        let category = |(elements, feature): (Range<usize>, &Feature)| {
             let levels = feature.categories.clone().filter(|levels| levels.len() == elements.len())?;
             Some(Self { name: feature.name.clone(), levels, elements })
         };
-        features.iter().filter_map(category).collect()
+        features.into_iter().filter_map(category).collect()
     }
 
     /// The levels from the most to the least probable, with their probabilities.

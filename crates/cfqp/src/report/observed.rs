@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 
 use super::by_treatment::{OutcomeByTreatment, TreatmentPlaces, UnitOutcomes};
 use super::histogram::{Histogram, ValueRange};
-use crate::data::table::{Block, Feature, Layout, TableForm};
+use crate::data::table::{Feature, Layout};
 use crate::data::{OutcomeKind, Units};
 
 /// An observed outcome, or a category with all its levels.
@@ -140,12 +140,8 @@ impl OutcomeElements {
 
 /// The column of element `j` of the outcomes, if they are columns of single values.
 fn feature_at(layout: Option<&Layout>, j: usize) -> Option<&Feature> {
-    let TableForm::Wide { y: Block::Features(features), .. } = &layout?.form else { return None };
-    let mut end = 0;
-    features.iter().find(|feature| {
-        end += feature.elements();
-        j < end
-    })
+    let found = layout?.outcome_features().into_iter().find(|(elements, _)| elements.contains(&j));
+    found.map(|(_, feature)| feature)
 }
 
 /// The observed values of unit `i` among `elements`.

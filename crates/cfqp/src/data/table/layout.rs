@@ -1,5 +1,7 @@
 //! The resolved description of a table, which a model stores.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 use super::dates::{DateEncoding, PART_NAMES};
@@ -246,6 +248,18 @@ impl Layout {
             TableForm::Wide { y, .. } => y.columns(),
             TableForm::Long(samples) => samples.outcomes.clone(),
         }
+    }
+
+    /// The columns of outcomes with their elements of y; empty unless they are columns of single values.
+    pub(crate) fn outcome_features(&self) -> Vec<(Range<usize>, &Feature)> {
+        let TableForm::Wide { y: Block::Features(features), .. } = &self.form else { return Vec::new() };
+        let mut end = 0;
+        let place = |feature| {
+            let start = end;
+            end += Feature::elements(feature);
+            (start..end, feature)
+        };
+        features.iter().map(place).collect()
     }
 
     /// Whether there are covariates. Units of a table without any have an x of one element that is always 0.

@@ -97,10 +97,9 @@ impl Layout {
 
     /// The column of element `j` of an outcome, in messages.
     pub(super) fn outcome_name(&self, j: usize) -> String {
-        let TableForm::Wide { y: Block::Features(features), .. } = &self.form else { return element_name(j) };
-        let columns =
-            features.iter().flat_map(|feature| std::iter::repeat_n(&feature.name, feature.elements()));
-        columns.into_iter().nth(j).map_or_else(|| element_name(j), |name| format!("column `{name}`"))
+        let features = self.outcome_features();
+        let column = features.iter().find(|(elements, _)| elements.contains(&j));
+        column.map_or_else(|| element_name(j), |(_, feature)| format!("column `{}`", feature.name))
     }
 
     /// Sets the kinds of outcomes that are not declared to those that their values look like, and gives `data` all kinds.
