@@ -2,7 +2,7 @@
 //!
 //! The interval has two parts: the error of the model, and the sampling of the units. Units share the model's errors,
 //! which therefore do not average out. An ensemble of densities shows them by the averages of its members; t is Student's
-//! t for their number:
+//! t for the number of members without that of the splits, because the members of one split differ in opposite directions:
 //!
 //! ```text
 //! half width^2 = t^2 (ratio * var(members' averages) + var(unit effects) / n)
@@ -184,7 +184,12 @@ impl EffectSums {
         let between = standard_deviation(&self.members).powi(2) / self.n.powi(2);
         let half_width = |distances: f64| match self.members.len() {
             0 | 1 => ((distances / self.n).powi(2) + z * z * sampling).sqrt(),
-            members => student_half_width(z, members - 1) * (error_ratio * between + sampling).sqrt(),
+            members => {
+                // a split has error_ratio + 1 members, whose deviations add up to about zero
+                let freedom = members as f64 * error_ratio / (error_ratio + 1.0);
+                let error = (error_ratio * between + sampling).sqrt();
+                student_half_width(z, (freedom as usize).max(1)) * error
+            }
         };
         AverageEffect {
             outcome: outcome.to_owned(),

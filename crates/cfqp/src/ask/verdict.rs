@@ -364,7 +364,7 @@ impl Model {
         }
         if simulated.is_some()
             && verdict.grade == Grade::Ok
-            && let Some(reason) = self.unsure_classes()
+            && let Some(reason) = self.unsure_classes(options.rho)
         {
             verdict.grade = Grade::Doubtful;
             verdict.sentence += &reason;
@@ -388,7 +388,10 @@ impl Model {
     }
 
     /// Why intervals of a density may not hold although its second world says so: classes that the data do not determine.
-    fn unsure_classes(&self) -> Option<String> {
+    fn unsure_classes(&self, rho: Rho) -> Option<String> {
+        if let (Some(reason), Some(rho)) = (self.unseen_classes(), self.used_rho(rho).rho) {
+            return Some(format!("; rho = {rho} holds without hidden classes only, and {reason}"));
+        }
         let agreement = self.fit_report().agreement;
         if self.classes() > 1 && agreement < MIN_MEMBER_AGREEMENT {
             return Some(format!(
@@ -464,18 +467,30 @@ impl Model {
 
     /// Why nothing can be said about the number of classes, if the fit tried no other number.
     fn untested_classes(&self) -> Option<String> {
-        let mut tried: Vec<usize> = self.fit_report().candidates.iter().map(|tried| tried.classes).collect();
-        tried.sort_unstable();
-        tried.dedup();
-        let is_single = OutcomeKind::is_single_chance(&self.outcome_kinds());
-        if is_single && tried.len() < 2 && self.learned_rho().is_none() {
-            return Some("one yes/no outcome or category per unit does not show hidden classes".to_owned());
+        if let Some(sentence) = self.unseen_classes() {
+            return Some(sentence.to_owned());
         }
+        let tried = self.tried_classes();
         let is_tested = tried.len() > 1 || (tried.len() == 1 && self.header.config.classes == Classes::Auto);
         (!is_tested).then(|| match self.classes() {
             1 => "the model was given one class; no other number was tried".to_owned(),
             k => format!("the model was given {k} classes; no other number was tried"),
         })
+    }
+
+    /// The numbers of classes that the fit tried.
+    fn tried_classes(&self) -> Vec<usize> {
+        let mut tried: Vec<usize> = self.fit_report().candidates.iter().map(|tried| tried.classes).collect();
+        tried.sort_unstable();
+        tried.dedup();
+        tried
+    }
+
+    /// Why outcomes cannot show hidden classes, if that is so.
+    fn unseen_classes(&self) -> Option<&'static str> {
+        let is_single = OutcomeKind::is_single_chance(&self.outcome_kinds());
+        let is_unseen = is_single && self.tried_classes().len() < 2 && self.learned_rho().is_none();
+        is_unseen.then_some("one yes/no outcome or category per unit does not show hidden classes")
     }
 
     /// The gain of one more class relative to that of the last class; `None` if it was not tried.

@@ -13,6 +13,7 @@ mod law;
 mod levels;
 mod member;
 mod network;
+mod refit;
 mod rows;
 mod scale;
 mod selection;

@@ -259,6 +259,18 @@ impl Form {
         precisions
     }
 
+    /// The places of the intercepts and of the slopes of the treatments, of all classes.
+    pub(super) fn responses(&self) -> Vec<usize> {
+        let (parts, heads) = (self.parts(), self.heads());
+        let mut places: Vec<usize> = parts.intercept.collect();
+        let mut row = parts.curves.start + self.d_x() * heads;
+        for &cosines in &self.t_cosines {
+            places.extend(row..row + heads);
+            row += (1 + cosines) * heads;
+        }
+        places
+    }
+
     /// Keeps scales and the shape of the law within bounds.
     pub(super) fn clamp(&self, parts: &Parts, parameters: &mut [f32]) {
         parameters[parts.scale.clone()].iter_mut().for_each(|scale| *scale = scale.clamp(-5.0, 2.0));

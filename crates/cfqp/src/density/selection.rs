@@ -14,6 +14,7 @@ use super::heads::HeadLaw;
 use super::law::NoiseLaw;
 use super::member::Member;
 use super::network::{ClassWeights, Form};
+use super::refit::refit_responses;
 use super::rows::Rows;
 use super::training::{Schedule, Task, train};
 use crate::math::{mean, paired_difference};
@@ -455,12 +456,22 @@ impl Problem<'_> {
             let start = self.member_start(choice, train_on, found, &subjects, &mut rng);
             let task = Task { rows: self.rows, train: train_on, held_out, start: &start };
             let schedule = Schedule::new(train_on.len());
-            let trained = train(&self.form(choice), &task, &schedule, &mut rng, self.monitor)?;
+            let form = self.form(choice);
+            let mut trained = train(&form, &task, &schedule, &mut rng, self.monitor)?;
+            if self.refits_responses() {
+                trained.member.parameters = refit_responses(&form, &task, trained.member.parameters);
+            }
             self.monitor.epoch(-trained.likelihood);
             Ok(FittedMember { member: trained.member, held_out: held_out.clone(), steps: trained.steps })
         })?;
         self.align(&mut members);
         Ok(members)
+    }
+
+    /// Whether early stopping would shrink the responses to the treatments: outcomes that are not numbers tell little of
+    /// them, and treatments of few values have no curve beside the slope.
+    fn refits_responses(&self) -> bool {
+        !self.outcome_laws.is_empty() || self.t_cosines.contains(&0)
     }
 
     /// The form of every member: the chosen one first, then others in proportion to their probability.

@@ -170,7 +170,7 @@ impl<'a> Stopping<'a> {
 }
 
 /// A network in training.
-struct Learner<'a> {
+pub(super) struct Learner<'a> {
     form: &'a Form,
     parts: Parts,
     task: &'a Task<'a>,
@@ -202,7 +202,7 @@ enum ElementLikelihood {
 }
 
 impl<'a> Learner<'a> {
-    fn new(form: &'a Form, task: &'a Task<'a>, parameters: Vec<f32>) -> Self {
+    pub(super) fn new(form: &'a Form, task: &'a Task<'a>, parameters: Vec<f32>) -> Self {
         let share = 1.0 / task.train.len().max(1) as f32;
         let precisions =
             form.precisions(&task.start.smoothness).into_iter().map(|precision| precision * share).collect();
@@ -312,6 +312,44 @@ impl<'a> Learner<'a> {
                 }
             }
             form.backward(parts, parameters, rows.input(row), pass, slopes, gradient);
+        }
+    }
+}
+
+impl Learner<'_> {
+    pub(super) fn parameters(&self) -> &[f32] {
+        &self.adam.parameters
+    }
+
+    pub(super) fn parameters_mut(&mut self) -> &mut [f32] {
+        &mut self.adam.parameters
+    }
+
+    pub(super) fn into_parameters(self) -> Vec<f32> {
+        self.adam.parameters
+    }
+
+    /// The prior precision of the parameter at `place`.
+    pub(super) fn precision(&self, place: usize) -> f64 {
+        f64::from(self.precisions[place]) * self.task.train.len() as f64
+    }
+
+    /// The log-likelihood of the training subjects with that of the prior.
+    pub(super) fn objective(&self) -> f64 {
+        let member = Member { form: self.form.clone(), parameters: self.adam.parameters.clone() };
+        let penalty = |(precision, p): (&f32, &f32)| f64::from(precision * p * p);
+        let penalty: f64 = self.precisions.iter().zip(&self.adam.parameters).map(penalty).sum();
+        let n = self.task.train.len() as f64;
+        member.log_likelihoods(self.task.rows, self.task.train).iter().sum::<f64>() - 0.5 * n * penalty
+    }
+
+    /// Calls `f` with the gradient of -log likelihood of every training subject.
+    pub(super) fn for_each_score(&mut self, mut f: impl FnMut(&[f32])) {
+        let noise = self.form.noise(&self.parts, &self.adam.parameters);
+        for i in 0..self.task.train.len() {
+            self.adam.gradient.fill(0.0);
+            self.add_gradient(i, &noise, false, 1.0);
+            f(&self.adam.gradient);
         }
     }
 }
