@@ -6,6 +6,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
+use crate::output::printable;
 use crate::settings::{name_flag_of_problem, name_flags, setting_name};
 
 const ERROR_CODE: u8 = 2;
@@ -47,7 +48,7 @@ impl Failure {
     /// Prints the failure to stderr and returns the exit code.
     pub fn report(&self) -> ExitCode {
         // nothing can be reported if stderr is closed
-        let _ = std::io::stderr().write_all(self.text().as_bytes());
+        let _ = std::io::stderr().write_all(printable(&self.text()).as_bytes());
         ExitCode::from(self.code)
     }
 

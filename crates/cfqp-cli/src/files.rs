@@ -4,13 +4,22 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Failure, Result};
 
-/// Checks that `path` can be written: its folder exists, and no file is replaced unless `force` is set.
-pub fn check_out(path: &Path, force: bool) -> Result<()> {
+/// Checks that `path` can be written: its folder exists, it is none of the `inputs` of the command, and no file is replaced
+/// unless `force` is set.
+pub fn check_out(path: &Path, force: bool, inputs: &[&Path]) -> Result<()> {
     if path.is_dir() {
         return Err(Failure::new(
             format!("{}: is a folder", path.display()),
             "give --out the path of a file",
         ));
+    }
+    if let Some(input) = inputs.iter().find(|input| is_same_file(path, input)) {
+        let message = format!("{}: is the input file {}", path.display(), input.display());
+        return Err(Failure::new(message, "choose another --out: no command replaces what it reads"));
+    }
+    if path.exists() && !path.is_file() {
+        let message = format!("{}: is a device, a pipe or a socket, not a file", path.display());
+        return Err(Failure::new(message, "give --out the path of a new or ordinary file"));
     }
     if path.exists() && !force {
         let hint = "use --force to replace it, or choose another --out";
@@ -23,6 +32,20 @@ pub fn check_out(path: &Path, force: bool) -> Result<()> {
             Err(Failure::new(message, format!("create it: mkdir -p {}", folder.display())))
         }
         _ => Ok(()),
+    }
+}
+
+/// Whether two paths lead to one existing file, by links or otherwise.
+fn is_same_file(a: &Path, b: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        let identity = |path: &Path| path.metadata().map(|file| (file.dev(), file.ino())).ok();
+        identity(a).is_some() && identity(a) == identity(b)
+    }
+    #[cfg(not(unix))]
+    {
+        a.canonicalize().is_ok_and(|a| b.canonicalize().is_ok_and(|b| a == b))
     }
 }
 

@@ -23,6 +23,13 @@ pub(crate) struct Input {
     pub config: FitConfig,
 }
 
+impl Input {
+    /// The data files that the command reads.
+    pub(crate) fn files(&self) -> Vec<&Path> {
+        std::iter::once(&self.data).chain(&self.valid).map(PathBuf::as_path).collect()
+    }
+}
+
 /// Resolves FILE, which is a study or data. Flags override the study.
 pub(crate) fn resolve_input(file: &Path, table: &TableArgs) -> Result<Input> {
     if !file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("toml")) {

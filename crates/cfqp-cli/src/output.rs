@@ -1,9 +1,10 @@
 //! The result of a command on stdout.
 
+use std::borrow::Cow;
 use std::io::{ErrorKind, Write as _};
 use std::path::Path;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::args::OutputArgs;
 use crate::error::{Failure, Result};
@@ -15,6 +16,34 @@ pub struct Output {
     json: String,
     /// Whether a check failed; the exit code is then 1.
     pub failed: bool,
+}
+
+/// The text with control characters other than line breaks and tabs as escapes: names in files must not give the terminal
+/// orders.
+pub fn printable(text: &str) -> Cow<'_, str> {
+    let is_order = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    if !text.contains(is_order) {
+        return Cow::Borrowed(text);
+    }
+    let mut safe = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if is_order(c) { safe.extend(c.escape_unicode()) } else { safe.push(c) }
+    }
+    Cow::Owned(safe)
+}
+
+/// A path in JSON, which is text: what is not becomes a replacement character.
+pub fn path_text<S: Serializer>(path: &Path, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+    serializer.collect_str(&path.display())
+}
+
+/// [`path_text`] of a path that may not be there.
+#[allow(clippy::ref_option, reason = "serde passes the field by reference")]
+pub fn optional_path_text<S: Serializer>(
+    path: &Option<&Path>,
+    serializer: S,
+) -> std::result::Result<S::Ok, S::Error> {
+    path.map(|path| path.to_string_lossy()).serialize(serializer)
 }
 
 /// Indented JSON with a final line break.
@@ -43,9 +72,9 @@ impl Output {
     /// Prints the result in the chosen form. A closed pipe is not an error.
     pub fn print(&self, args: &OutputArgs) -> Result<()> {
         let text = match args {
-            OutputArgs { json: true, .. } => &self.json,
+            OutputArgs { json: true, .. } => Cow::Borrowed(&*self.json),
             OutputArgs { quiet: true, .. } => return Ok(()),
-            OutputArgs { .. } => &self.text,
+            OutputArgs { .. } => printable(&self.text),
         };
         match std::io::stdout().write_all(text.as_bytes()) {
             Err(error) if error.kind() != ErrorKind::BrokenPipe => {
@@ -53,5 +82,16 @@ impl Output {
             }
             _ => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_are_printed_as_escapes() {
+        assert!(matches!(printable("a\tb\nä"), Cow::Borrowed(_)));
+        assert_eq!(printable("a\x1b[31m\u{9b}b\r"), "a\\u{1b}[31m\\u{9b}b\\u{d}");
     }
 }

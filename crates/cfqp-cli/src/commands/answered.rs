@@ -12,6 +12,7 @@ use cfqp::data::table::{DroppedUnits, ReadSummary, UnitBatch};
 use crate::args::OutputArgs;
 use crate::error::Result;
 use crate::format::{count_dropped, format_count, pluralise, shell_quote};
+use crate::output::path_text;
 use crate::progress::Counter;
 
 /// Answers `question` batch by batch with a progress display, and writes a table if there is an output file.
@@ -70,6 +71,7 @@ pub(super) struct AnswerCounts {
 /// The JSON of a command that writes answers.
 #[derive(Serialize)]
 pub(super) struct Answered<'a> {
+    #[serde(serialize_with = "path_text")]
     pub out: &'a Path,
     #[serde(flatten)]
     pub counts: &'a AnswerCounts,

@@ -19,6 +19,13 @@ pub(super) struct SourceArgs {
     pub file: PathBuf,
 }
 
+impl SourceArgs {
+    /// The files that the command reads.
+    pub(super) fn files(&self) -> [&Path; 2] {
+        [&self.model, &self.file]
+    }
+}
+
 /// How a model is asked, and on what it runs.
 #[derive(Args, Clone, Copy, Debug)]
 pub(super) struct AskArgs {
@@ -76,15 +83,15 @@ pub(super) struct OutArgs {
 }
 
 impl OutArgs {
-    /// The file, after checking that it can be written.
-    pub(super) fn resolve(&self) -> Result<&Path> {
-        self.check(&self.out)?;
+    /// The file, after checking that it can be written and is none of the `inputs`.
+    pub(super) fn resolve(&self, inputs: &[&Path]) -> Result<&Path> {
+        check_out(&self.out, self.force, inputs)?;
         Ok(&self.out)
     }
 
     /// Checks that another file that belongs to this one can be written.
     pub(super) fn check(&self, path: &Path) -> Result<()> {
-        check_out(path, self.force)
+        check_out(path, self.force, &[])
     }
 }
 

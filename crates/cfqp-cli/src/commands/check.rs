@@ -17,7 +17,7 @@ use crate::format::{
     pluralise,
 };
 use crate::load::{Input, resolve_input};
-use crate::output::Output;
+use crate::output::{Output, path_text};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -45,6 +45,7 @@ pub(crate) struct CheckArgs {
 /// The JSON of the command.
 #[derive(Serialize)]
 struct Report<'a> {
+    #[serde(serialize_with = "path_text")]
     file: &'a Path,
     ok: bool,
     #[serde(flatten)]

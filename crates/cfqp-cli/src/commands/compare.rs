@@ -22,7 +22,7 @@ use crate::files::{create_folder, write_text};
 use crate::format::{format_short, pluralise, shell_quote};
 use crate::interrupt;
 use crate::load::{print_dropped, resolve_input};
-use crate::output::{Output, to_pretty_json};
+use crate::output::{Output, optional_path_text, path_text, to_pretty_json};
 use crate::resources::ResourceArgs;
 use crate::run_progress::{RunProgress, RunTally};
 
@@ -140,8 +140,10 @@ impl CompareArgs {
 #[derive(Serialize)]
 struct Report<'a> {
     version: &'static str,
+    #[serde(serialize_with = "path_text")]
     file: &'a Path,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "optional_path_text")]
     eval: Option<&'a Path>,
     /// The Bayes limit in units of y, where the truth has it.
     limit_raw: Option<f64>,
@@ -156,6 +158,7 @@ struct Report<'a> {
 #[derive(Clone, Copy, Serialize)]
 struct PairCounts<'a> {
     #[serde(rename = "pairs")]
+    #[serde(serialize_with = "path_text")]
     file: &'a Path,
     /// The number of pairs.
     #[serde(rename = "n_pairs")]

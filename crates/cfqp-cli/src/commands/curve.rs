@@ -59,7 +59,7 @@ pub(crate) struct CurveArgs {
 
 pub(super) fn run(args: &CurveArgs, output: &OutputArgs) -> Result<Output> {
     let settings = args.ask.resolve()?;
-    let out = args.out.resolve()?;
+    let out = args.out.resolve(&args.source.files())?;
     check_table(out)?;
     let model = Model::load(&args.source.model, &settings.resources)?;
     let amounts = args.grid.map(|grid| grid.amounts());

@@ -17,7 +17,7 @@ use crate::error::{Failure, Result};
 use crate::files::{create_folder, write_text};
 use crate::format::{align_facts, align_rows, format_count, format_percent, format_short, shell_quote};
 use crate::interrupt;
-use crate::output::Output;
+use crate::output::{Output, path_text};
 use crate::progress::Progress;
 use crate::resources::{ResourceArgs, peak_rss_mb};
 
@@ -61,7 +61,9 @@ struct Report<'a> {
     fit_seconds: f64,
     seconds: f64,
     peak_rss_mb: Option<f64>,
+    #[serde(serialize_with = "path_text")]
     picture: &'a Path,
+    #[serde(serialize_with = "path_text")]
     model: &'a Path,
 }
 

@@ -14,7 +14,7 @@ use crate::args::OutputArgs;
 use crate::error::Result;
 use crate::format::{pluralise, shell_quote};
 use crate::load::read_units;
-use crate::output::Output;
+use crate::output::{Output, path_text};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -44,7 +44,9 @@ pub(crate) struct DiagnoseArgs {
 /// The JSON of the command.
 #[derive(Serialize)]
 struct Report<'a> {
+    #[serde(serialize_with = "path_text")]
     model: &'a Path,
+    #[serde(serialize_with = "path_text")]
     file: &'a Path,
     units: usize,
     ok: bool,

@@ -17,7 +17,7 @@ use crate::args::OutputArgs;
 use crate::error::Result;
 use crate::files::check_table;
 use crate::format::{align_rows, format_count, format_number, format_short, pluralise, shell_quote};
-use crate::output::Output;
+use crate::output::{Output, optional_path_text};
 use crate::resources::peak_rss_mb;
 
 const EXAMPLES: &str = "\
@@ -71,6 +71,7 @@ const MAX_PLAIN_UNITS: usize = 5000;
 /// The JSON of the command.
 #[derive(Serialize)]
 struct Report<'a> {
+    #[serde(serialize_with = "optional_path_text")]
     out: Option<&'a Path>,
     from: Vec<TreatmentValue>,
     to: Vec<TreatmentValue>,
@@ -89,7 +90,7 @@ struct Report<'a> {
 
 pub(super) fn run(args: &EffectArgs, output: &OutputArgs) -> Result<Output> {
     let settings = args.ask.resolve()?;
-    let out = args.out.as_ref().map(OutArgs::resolve).transpose()?;
+    let out = args.out.as_ref().map(|out| out.resolve(&args.source.files())).transpose()?;
     out.map(check_table).transpose()?;
     let model = Model::load(&args.source.model, &settings.resources)?;
     let from = parse_treatment("--from", &args.from, &model)?;

@@ -20,7 +20,7 @@ use crate::fit_summary::{sharing_name, summarise_fit};
 use crate::format::shell_quote;
 use crate::interrupt;
 use crate::load::{Input, Loaded, resolve_input};
-use crate::output::Output;
+use crate::output::{Output, path_text};
 use crate::progress::Progress;
 use crate::resources::{MemorySaver, ResourceArgs, peak_rss_mb};
 
@@ -170,9 +170,10 @@ impl FitArgs {
     }
 
     /// The resources of the fit, after checking that its files can be written.
-    fn resolve_resources(&self, out: &Path) -> Result<Resources> {
+    fn resolve_resources(&self, input: &Input, out: &Path) -> Result<Resources> {
         let resources = self.resources.resolve()?;
-        check_out(out, self.force)?;
+        let inputs = [vec![self.file.as_path()], input.files()].concat();
+        check_out(out, self.force, &inputs)?;
         let part = checkpoint(out);
         if part.exists() && !self.resume && !self.force {
             let message = format!("{}: left by an interrupted fit", part.display());
@@ -185,6 +186,7 @@ impl FitArgs {
 /// The JSON of the command.
 #[derive(Serialize)]
 struct Report<'a> {
+    #[serde(serialize_with = "path_text")]
     model: &'a Path,
     classes: usize,
     base: Base,
@@ -202,7 +204,7 @@ pub(super) fn run(args: &FitArgs, output: &OutputArgs) -> Result<Output> {
     let out = input.out.as_deref().ok_or_else(|| {
         Failure::new("--out is missing", "name the model file to write, for example --out model.cfqp")
     })?;
-    let resources = args.resolve_resources(out)?;
+    let resources = args.resolve_resources(&input, out)?;
     let loaded = input.load()?;
     loaded.check(&input, output)?;
     let valid = input.load_valid(loaded.layout.as_ref(), output)?;

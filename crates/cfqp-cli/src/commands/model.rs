@@ -11,7 +11,7 @@ use cfqp::{Base, FitConfig, FitReport, Layout, Model, Resources};
 use crate::error::Result;
 use crate::fit_summary::{sharing_name, summarise_fit};
 use crate::format::{align_facts, shell_quote};
-use crate::output::Output;
+use crate::output::{Output, path_text};
 
 /// Inspect a model file
 #[derive(Debug, Args)]
@@ -43,6 +43,7 @@ struct ShowArgs {
 /// The JSON of the command.
 #[derive(Serialize)]
 struct Report<'a> {
+    #[serde(serialize_with = "path_text")]
     model: &'a Path,
     classes: usize,
     base: Base,

@@ -82,7 +82,7 @@ struct TreatmentArgs {
 
 pub(super) fn run(args: &QueryArgs, output: &OutputArgs) -> Result<Output> {
     let settings = args.ask.resolve()?;
-    let out = args.out.resolve()?;
+    let out = args.out.resolve(&args.source.files())?;
     let format = FileFormat::for_output(out)?;
     let TreatmentArgs { treatment, treatment_from, grid } = &args.treatments;
     let model = Model::load(&args.source.model, &settings.resources)?;

@@ -20,7 +20,7 @@ use crate::format::{format_number, pluralise, shell_quote};
 use crate::html::Page;
 use crate::interrupt;
 use crate::load::read_all;
-use crate::output::Output;
+use crate::output::{Output, path_text};
 use crate::progress::Counter;
 
 /// The maximum size of the sample of units; of larger files, every second, fourth, ... unit is used.
@@ -62,8 +62,11 @@ pub(crate) struct ReportArgs {
 /// The JSON of the command.
 #[derive(Serialize)]
 struct Written<'a> {
+    #[serde(serialize_with = "path_text")]
     out: &'a Path,
+    #[serde(serialize_with = "path_text")]
     model_file: &'a Path,
+    #[serde(serialize_with = "path_text")]
     file: &'a Path,
     rows: usize,
     units_in_file: usize,
@@ -83,7 +86,7 @@ struct Sampled {
 
 pub(super) fn run(args: &ReportArgs, output: &OutputArgs) -> Result<Output> {
     let settings = args.ask.resolve()?;
-    let out = args.out.resolve()?;
+    let out = args.out.resolve(&args.source.files())?;
     let SourceArgs { model, file } = &args.source;
     let bytes = std::fs::read(model).map_err(|error| Failure::io(model, error))?;
     let fitted = Model::load(model, &settings.resources)?;

@@ -18,7 +18,7 @@ use crate::fit_summary::candidates_table;
 use crate::format::{pluralise, shell_quote};
 use crate::interrupt;
 use crate::load::{Input, Loaded, resolve_input};
-use crate::output::Output;
+use crate::output::{Output, optional_path_text, path_text};
 use crate::progress::Progress;
 use crate::resources::{ResourceArgs, peak_rss_mb};
 
@@ -79,11 +79,13 @@ fn parse_range(text: &str) -> Result<usize, String> {
 /// The JSON of the command.
 #[derive(Serialize)]
 struct Report<'a> {
+    #[serde(serialize_with = "path_text")]
     file: &'a Path,
     units: usize,
     classes: usize,
     base: Base,
     candidates: &'a [ClassScore],
+    #[serde(serialize_with = "optional_path_text")]
     plot: Option<&'a Path>,
     seconds: f64,
     peak_rss_mb: Option<f64>,
@@ -91,11 +93,11 @@ struct Report<'a> {
 
 pub(super) fn run(args: &SelectArgs, output: &OutputArgs) -> Result<Output> {
     let resources = args.resources.resolve()?;
-    if let Some(plot) = &args.plot {
-        check_out(plot, args.force)?;
-    }
     let mut input = resolve_input(&args.file, &args.table)?;
     input.valid = args.valid.clone().or(input.valid);
+    if let Some(plot) = &args.plot {
+        check_out(plot, args.force, &[vec![args.file.as_path()], input.files()].concat())?;
+    }
     input.config = args.settings.override_config(input.config);
     let config = FitConfig { classes: Classes::Auto, max_classes: args.classes, ..input.config.clone() };
     config.validate()?;

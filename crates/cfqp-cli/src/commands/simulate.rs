@@ -17,7 +17,7 @@ use crate::args::{parse_choice, parse_count};
 use crate::error::{Failure, Result};
 use crate::fit_command::fit_command;
 use crate::format::{pluralise, shell_quote};
-use crate::output::Output;
+use crate::output::{Output, optional_path_text, path_text};
 
 const MAX_UNITS: usize = 10_000_000;
 const MAX_REPEATS: usize = 1000;
@@ -266,7 +266,9 @@ impl Simulator {
 
 #[derive(Serialize)]
 struct Report<'a> {
+    #[serde(serialize_with = "path_text")]
     out: &'a Path,
+    #[serde(serialize_with = "optional_path_text")]
     truth: Option<&'a Path>,
     units: usize,
     classes: usize,
@@ -295,7 +297,7 @@ impl Simulator {
 pub(super) fn run(args: &SimulateArgs) -> Result<Output> {
     let start = Instant::now();
     let common = args.simulator.common();
-    let out = common.out.resolve()?;
+    let out = common.out.resolve(&[])?;
     let form = args.simulator.form();
     let shape = FileShape::resolve(common.format, form.as_ref(), out)?;
     let truth_path = (shape != FileShape::Npz).then(|| truth_path(out));
@@ -310,7 +312,9 @@ pub(super) fn run(args: &SimulateArgs) -> Result<Output> {
     let next = match (&truth_path, &form) {
         (Some(path), Some(form)) => {
             write_truth(&simulated, path)?;
-            write_table(&simulated.data, form, shape, out)?;
+            // without the table, the truth is of no use and would be in the way
+            write_table(&simulated.data, form, shape, out)
+                .inspect_err(|_| drop(std::fs::remove_file(path)))?;
             format!("cfqp check {} {}", shell_quote(out), form.flags(shape, &simulated.data))
         }
         _ => {

@@ -3,6 +3,7 @@
 mod bad_input;
 mod bad_tables;
 mod groups;
+mod hardening;
 mod help;
 mod interrupted;
 mod killed;

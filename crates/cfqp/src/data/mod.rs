@@ -20,7 +20,7 @@ pub use dataset::{Dataset, View};
 pub use files::{
     IdxArray, Mnist, MnistSplit, NpzArray, NpzValues, read_array, read_idx, write_atomically, write_npz,
 };
-pub(crate) use files::{read_container, write_container};
+pub(crate) use files::{open_file, read_bytes, read_container, write_container};
 pub(crate) use named_array::NamedArray;
 pub use outcome_kind::OutcomeKind;
 pub(crate) use outcome_kind::{MAX_KIND_ELEMENTS, element_name, observed_values};

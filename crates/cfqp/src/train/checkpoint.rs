@@ -18,7 +18,7 @@ use flate2::Crc;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{Classes, FitConfig};
-use crate::data::{Dataset, NamedArray, Units};
+use crate::data::{Dataset, NamedArray, Units, read_bytes};
 use crate::rng::fnv1a;
 use crate::runtime::Resources;
 use crate::{Error, Result};
@@ -242,7 +242,7 @@ fn read(path: &Path, identity: &Identity) -> Result<(BTreeMap<String, JobResult>
     let wrong =
         |problem: String| Error::file(path, problem, "remove the file, or start over without resuming");
     let damaged = || wrong("it is not a checkpoint of this program, or it is damaged".to_owned());
-    let bytes = std::fs::read(path).map_err(Error::io(path))?;
+    let bytes = read_bytes(path)?;
     let mut rest = bytes.strip_prefix(MAGIC).ok_or_else(damaged)?;
     let first = take_record(&mut rest).map_err(wrong)?.ok_or_else(damaged)?;
     let found: Identity = serde_json::from_slice(first.header).map_err(|_| damaged())?;

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::atomic::write_atomically;
+use super::open::read_bytes;
 use crate::data::NamedArray;
 use crate::error::{Error, Result};
 
@@ -82,7 +83,7 @@ fn to_bytes(head: String, arrays: &[NamedArray]) -> Result<Vec<u8>, safetensors:
 /// # Errors
 /// If the file cannot be read, is not a model, was written in a newer format, or is damaged.
 pub(crate) fn read_container(path: &Path) -> Result<(Value, Vec<NamedArray>)> {
-    let bytes = std::fs::read(path).map_err(Error::io(path))?;
+    let bytes = read_bytes(path)?;
     let (_, metadata) = SafeTensors::read_metadata(&bytes).map_err(|error| {
         Error::file(path, "not a complete safetensors file", NOT_A_MODEL).with_source(error)
     })?;

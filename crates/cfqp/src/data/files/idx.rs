@@ -6,12 +6,12 @@
 //! values     n_1 * .. * n_d bytes, the last dimension running fastest
 //! ```
 
-use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
 
+use super::open::open_file;
 use crate::error::{Error, Result};
 
 /// Larger arrays are rejected; MNIST has 47 million bytes.
@@ -32,7 +32,7 @@ pub struct IdxArray {
 /// # Errors
 /// If the file cannot be read, is not such a file, is truncated, or has more than 2^30 values.
 pub fn read_idx(path: &Path) -> Result<IdxArray> {
-    let mut file = BufReader::new(File::open(path).map_err(Error::io(path))?);
+    let mut file = BufReader::new(open_file(path)?);
     let start = file.fill_buf().map_err(Error::io(path))?;
     if start.starts_with(&[0x1f, 0x8b]) {
         read(path, &mut MultiGzDecoder::new(file))

@@ -6,9 +6,11 @@ mod idx;
 mod mnist;
 mod npy;
 mod npz;
+mod open;
 
 pub use atomic::write_atomically;
 pub(crate) use container::{read_container, write_container};
 pub use idx::{IdxArray, read_idx};
 pub use mnist::{Mnist, MnistSplit};
 pub use npz::{NpzArray, NpzValues, read_array, write_npz};
+pub(crate) use open::{open_file, read_bytes};

@@ -6,6 +6,12 @@
 
 use std::io::{self, Read, Write};
 
+use arrow_array::ArrowPrimitiveType;
+use arrow_array::types::Float16Type;
+
+/// A floating-point number of 16 bits.
+type Half = <Float16Type as ArrowPrimitiveType>::Native;
+
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 /// Numpy itself writes about a hundred bytes.
 const MAX_HEADER_BYTES: usize = 1 << 16;
@@ -105,7 +111,7 @@ fn parse(text: &str) -> Option<Header> {
     let (kind, size) = kind.split_at_checked(1)?;
     let (kind, size) = (kind.as_bytes()[0], size.parse().ok()?);
     let known = match kind {
-        b'f' => matches!(size, 4 | 8),
+        b'f' => matches!(size, 2 | 4 | 8),
         b'i' | b'u' => matches!(size, 1 | 2 | 4 | 8),
         b'b' => size == 1,
         _ => false,
@@ -170,6 +176,10 @@ macro_rules! element {
                     }};
                 }
                 match (header.kind, header.size) {
+                    (b'f', 2) => {
+                        let (words, _) = bytes.as_chunks::<2>();
+                        to.extend(words.iter().map(|&word| Half::from_le_bytes(word).to_f32() as $to))
+                    }
                     (b'f', 4) => numbers!(f32),
                     (b'f', _) => numbers!(f64),
                     (b'i', 1) => numbers!(i8),
@@ -321,7 +331,7 @@ mod tests {
 
     #[test]
     fn other_element_types_are_errors_that_show_the_header() {
-        for descr in ["|O", "<U3", "<c8", "<f2", "<M8[ns]", "", "<", "é4", "<i3"] {
+        for descr in ["|O", "<U3", "<c8", "<M8[ns]", "", "<", "é4", "<i3"] {
             let error = read_all(&npy(&header(descr, "False", "(2,)"), &[0; 16])).unwrap_err();
             assert!(matches!(error, NpyError::Format(text) if text.contains(descr)), "{descr}");
         }

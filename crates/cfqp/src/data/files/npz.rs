@@ -12,7 +12,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{BufReader, Seek, Write};
+use std::io::{BufReader, Read as _, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use zip::result::ZipError;
@@ -21,6 +21,7 @@ use zip::{ZipArchive, ZipWriter};
 
 use super::atomic::write_atomically;
 use super::npy::{self, Element, NpyError};
+use super::open::open_file;
 use crate::data::{Dataset, Units};
 use crate::error::{Error, Result};
 
@@ -231,12 +232,24 @@ pub fn write_npz(path: &Path, arrays: &[(&str, NpzArray)]) -> Result<()> {
 
 fn write_zip(file: impl Write + Seek, arrays: &[(&str, NpzArray)]) -> Result<(), ZipError> {
     let mut zip = ZipWriter::new(file);
+    if let Err(error) = write_entries(&mut zip, arrays) {
+        // dropping it would try to complete the archive, and print that this failed too
+        std::mem::forget(zip);
+        return Err(error);
+    }
+    zip.finish()?;
+    Ok(())
+}
+
+fn write_entries(
+    zip: &mut ZipWriter<impl Write + Seek>,
+    arrays: &[(&str, NpzArray)],
+) -> Result<(), ZipError> {
     for (name, array) in arrays {
         let large = array.shape.iter().product::<usize>() >= 1 << 28;
         zip.start_file(format!("{name}.npy"), SimpleFileOptions::default().large_file(large))?;
-        array.write(&mut zip)?;
+        array.write(zip)?;
     }
-    zip.finish()?;
     Ok(())
 }
 
@@ -267,6 +280,22 @@ impl Array {
     }
 }
 
+/// The number of entries that a zip archive of `bytes` bytes says that it has; `None` if it has no such record, or too many
+/// entries for it.
+fn entry_count(file: &mut File, bytes: u64) -> std::io::Result<Option<usize>> {
+    const RECORD: usize = 22;
+    const SIGNATURE: &[u8] = b"PK\x05\x06";
+    // the record is followed by a comment of at most 64 KiB
+    let tail = bytes.min((RECORD + (1 << 16)) as u64);
+    file.seek(SeekFrom::Start(bytes - tail))?;
+    let mut end = Vec::new();
+    file.take(tail).read_to_end(&mut end)?;
+    file.rewind()?;
+    let found = end.windows(RECORD).rposition(|record| record.starts_with(SIGNATURE));
+    let count = found.map(|at| usize::from(u16::from_le_bytes([end[at + 10], end[at + 11]])));
+    Ok(count.filter(|count| *count < usize::from(u16::MAX)))
+}
+
 /// An open `.npz` file.
 struct Archive<'a> {
     path: &'a Path,
@@ -277,13 +306,16 @@ struct Archive<'a> {
 
 impl<'a> Archive<'a> {
     fn open(path: &'a Path) -> Result<Self> {
-        let file = File::open(path).map_err(Error::io(path))?;
-        if path.is_dir() {
-            return Err(Error::io(path)(std::io::ErrorKind::IsADirectory.into()));
-        }
+        let mut file = open_file(path)?;
         let bytes = file.metadata().map_err(Error::io(path))?.len();
+        let entries = entry_count(&mut file, bytes).map_err(Error::io(path))?;
         let zip = ZipArchive::new(BufReader::new(file))
             .map_err(|error| Error::file(path, "not a readable zip archive", DAMAGED).with_source(error))?;
+        // the reader keeps one of several entries with the same name
+        if let Some(entries) = entries.filter(|entries| *entries > zip.len()) {
+            let problem = format!("the archive has {entries} entries, but only {} names", zip.len());
+            return Err(Error::file(path, problem, "give every array a different name"));
+        }
         Ok(Self { path, zip, bytes })
     }
 

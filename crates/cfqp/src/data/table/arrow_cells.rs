@@ -6,7 +6,7 @@ use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, TimeUnit};
 
 use super::arrow_lists::{decode_lists, is_list};
-use super::arrow_numbers::numbers;
+use super::arrow_numbers::{dictionary_keys, numbers};
 use super::cells::Cells;
 
 /// Decodes part of a column.
@@ -56,10 +56,9 @@ fn decode_dates(array: &ArrayRef) -> Cells<'_> {
 
 /// Decodes a dictionary column, the type in which data frames store categories.
 fn decode_dictionary(array: &ArrayRef) -> Cells<'_> {
-    let dictionary = array.as_any_dictionary();
-    let keys = dictionary.normalized_keys();
-    let key = |i: usize| (!array.is_null(i)).then(|| keys[i]);
-    match decode_cells(dictionary.values()) {
+    let keys = dictionary_keys(array);
+    let key = |i: usize| keys[i];
+    match decode_cells(array.as_any_dictionary().values()) {
         Cells::Text(values) => {
             Cells::Text((0..array.len()).map(|i| key(i).and_then(|key| values.get(key).copied()?)).collect())
         }

@@ -1,6 +1,5 @@
 //! CSV files, plain or compressed by gzip; errors name the line.
 
-use std::fs::File;
 use std::io::{BufReader, Cursor, Read};
 use std::path::Path;
 
@@ -9,6 +8,7 @@ use flate2::read::MultiGzDecoder;
 
 use super::place::Place;
 use super::problems::{CellFault, Problems};
+use crate::data::open_file;
 use crate::error::{Error, Result};
 
 /// An open CSV file, positioned after its header.
@@ -27,7 +27,7 @@ pub(crate) struct TextRow {
 /// Opens `path` and reads the names of the columns.
 pub(crate) fn open_csv(path: &Path, delimiter: Option<char>) -> Result<(CsvReader, Vec<String>)> {
     let delimiter = delimiter_byte(path, delimiter)?;
-    let file = File::open(path).map_err(Error::io(path))?;
+    let file = open_file(path)?;
     let is_gzip = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"));
     let mut input: Box<dyn Read> =
         if is_gzip { Box::new(MultiGzDecoder::new(BufReader::new(file))) } else { Box::new(file) };

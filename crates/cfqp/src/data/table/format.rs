@@ -1,9 +1,9 @@
 //! File formats of tables and answers.
 
-use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
+use crate::data::open_file;
 use crate::error::{Error, Result};
 
 /// The format of a file with a table or answers.
@@ -26,7 +26,7 @@ pub enum FileFormat {
 impl FileFormat {
     /// The format that the extension of `path` stands for.
     pub fn from_path(path: &Path) -> Option<Self> {
-        let name = path.file_name()?.to_str()?.to_lowercase();
+        let name = path.file_name()?.to_string_lossy().to_lowercase();
         let ends_in = |extensions: &[&str]| extensions.iter().any(|extension| name.ends_with(extension));
         if ends_in(&[".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz"]) {
             Some(Self::Csv)
@@ -64,7 +64,7 @@ impl FileFormat {
             return Ok(format);
         }
         let mut start = [0; 6];
-        let mut file = File::open(path).map_err(Error::io(path))?;
+        let mut file = open_file(path)?;
         let read = file.read(&mut start).map_err(Error::io(path))?;
         match &start[..read] {
             [b'P', b'A', b'R', b'1', ..] => Ok(Self::Parquet),

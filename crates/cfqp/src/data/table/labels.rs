@@ -9,7 +9,8 @@ use super::source::Chunk;
 /// The names in one column of some rows.
 pub(crate) enum Labels<'a> {
     Integers(Vec<Option<i64>>),
-    LargeIntegers(Vec<Option<u64>>),
+    /// Of columns whose values would lose digits as numbers.
+    Exact(Vec<Option<String>>),
     Cells(Cells<'a>),
 }
 
@@ -19,8 +20,8 @@ impl<'a> Labels<'a> {
         if let Some(integers) = chunk.integers(name) {
             return Ok(Self::Integers(integers));
         }
-        match chunk.large_integers(name) {
-            Some(integers) => Ok(Self::LargeIntegers(integers)),
+        match chunk.exact_names(name) {
+            Some(names) => Ok(Self::Exact(names)),
             None => scalar_cells(chunk, name).map(Self::Cells),
         }
     }
@@ -29,7 +30,7 @@ impl<'a> Labels<'a> {
     pub(super) fn text(&self, i: usize) -> Option<String> {
         match self {
             Self::Integers(values) => values[i].map(|value| value.to_string()),
-            Self::LargeIntegers(values) => values[i].map(|value| value.to_string()),
+            Self::Exact(names) => names[i].clone(),
             Self::Cells(cells) => cells.label(i, &Reading::default()),
         }
     }
@@ -38,7 +39,7 @@ impl<'a> Labels<'a> {
     pub(super) fn integer(&self, i: usize) -> Option<i64> {
         match self {
             Self::Integers(values) => values[i],
-            Self::LargeIntegers(_) | Self::Cells(_) => None,
+            Self::Exact(_) | Self::Cells(_) => None,
         }
     }
 

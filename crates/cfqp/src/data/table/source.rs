@@ -1,5 +1,6 @@
 //! Tables read in chunks of rows: CSV, spreadsheets, Parquet and Arrow IPC (file and stream).
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
 use super::arrow_cells::decode_cells;
-use super::arrow_numbers::{integers, large_integers};
+use super::arrow_numbers::{exact_names, integers};
 use super::cells::Cells;
 use super::csv_reader::{CsvReader, TextRow, open_csv};
 use super::file_options::FileOptions;
@@ -22,6 +23,7 @@ use super::place::Place;
 use super::problem::{Problem, quote_in_hint};
 use super::problems::Problems;
 use super::sheet::{SheetReader, open_sheet};
+use crate::data::open_file;
 use crate::error::{Error, Result};
 
 const PARQUET_HINT: &str = "the file is damaged or is not a Parquet file: write it again";
@@ -72,9 +74,8 @@ enum Content {
 impl Source {
     /// Opens `path`. If `wanted` columns are given, others need not be decoded.
     pub(super) fn open(path: &Path, options: &FileOptions, wanted: Option<&[String]>) -> Result<Self> {
-        if path.is_dir() {
-            return Err(Error::io(path)(std::io::ErrorKind::IsADirectory.into()));
-        }
+        // before readers that open the path themselves
+        open_file(path)?;
         let (reader, columns) = match FileFormat::detect_table(path)? {
             FileFormat::Csv => {
                 let (csv, columns) = open_csv(path, options.delimiter)?;
@@ -178,7 +179,8 @@ impl Chunk {
                 None => no_column(),
             },
             Content::Arrow(batch) => match batch.column_by_name(name) {
-                Some(array) => decode_cells(array),
+                Some(array) => decoded(|| decode_cells(array))
+                    .unwrap_or_else(|| Cells::Other("damaged values: write the file again".to_owned())),
                 None => no_column(),
             },
         }
@@ -188,15 +190,15 @@ impl Chunk {
     pub(super) fn integers(&self, name: &str) -> Option<Vec<Option<i64>>> {
         match &self.content {
             Content::Text(_) => None,
-            Content::Arrow(batch) => integers(batch.column_by_name(name)?),
+            Content::Arrow(batch) => decoded(|| integers(batch.column_by_name(name)?)).flatten(),
         }
     }
 
-    /// The cells of a column of unsigned 64-bit integers; `None` for other types and where cells are texts.
-    pub(super) fn large_integers(&self, name: &str) -> Option<Vec<Option<u64>>> {
+    /// The cells of a column as names, where their type would lose digits as numbers; `None` for other types.
+    pub(super) fn exact_names(&self, name: &str) -> Option<Vec<Option<String>>> {
         match &self.content {
             Content::Text(_) => None,
-            Content::Arrow(batch) => large_integers(batch.column_by_name(name)?),
+            Content::Arrow(batch) => decoded(|| exact_names(batch.column_by_name(name)?)).flatten(),
         }
     }
 
@@ -209,14 +211,20 @@ impl Chunk {
     }
 }
 
+/// What `decode` makes of an array; `None` if it panics, because the content of the file is inconsistent.
+fn decoded<T>(decode: impl FnOnce() -> T) -> Option<T> {
+    catch_panics(|| Ok::<T, std::convert::Infallible>(decode())).ok()
+}
+
 fn no_column<'a>() -> Cells<'a> {
     Cells::Other("there is no such column".to_owned())
 }
 
 /// Checks that no two columns have the same name.
 fn check_columns(columns: &[String]) -> Result<(), Problem> {
+    let mut places = HashMap::with_capacity(columns.len());
     for (i, name) in columns.iter().enumerate().filter(|(_, name)| !name.is_empty()) {
-        if let Some(first) = columns[..i].iter().position(|other| other == name) {
+        if let Some(first) = places.insert(name, i) {
             let problem = format!("columns {} and {} are both named `{name}`", first + 1, i + 1);
             return Err(Problem::new(problem, "give every column a different name"));
         }
@@ -225,7 +233,7 @@ fn check_columns(columns: &[String]) -> Result<(), Problem> {
 }
 
 fn open_parquet(path: &Path, wanted: Option<&[String]>) -> Result<(Reader, Vec<String>)> {
-    let file = File::open(path).map_err(Error::io(path))?;
+    let file = open_file(path)?;
     let damaged =
         |cause: Caught| Error::file(path, "not a readable Parquet file", PARQUET_HINT).with_source(cause);
     let builder = catch_panics(|| ParquetRecordBatchReaderBuilder::try_new(file)).map_err(damaged)?;
@@ -243,7 +251,7 @@ fn open_parquet(path: &Path, wanted: Option<&[String]>) -> Result<(Reader, Vec<S
 }
 
 fn open_arrow(path: &Path) -> Result<(Reader, Vec<String>)> {
-    let mut file = File::open(path).map_err(Error::io(path))?;
+    let mut file = open_file(path)?;
     let mut magic = [0; 6];
     let is_file = file.read_exact(&mut magic).is_ok() && &magic == b"ARROW1";
     file.rewind().map_err(Error::io(path))?;

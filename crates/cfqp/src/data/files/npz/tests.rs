@@ -198,3 +198,70 @@ fn texts_are_written_as_characters_of_four_bytes() {
     let expected: Vec<u8> = [97, 0, 0xe9, 116].into_iter().flat_map(u32::to_le_bytes).collect();
     assert!(bytes.ends_with(&expected));
 }
+
+#[test]
+fn two_entries_of_one_name_are_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.npz");
+    write_npz(&path, &[("x", f32s(&[1])), ("z", f32s(&[1]))]).unwrap();
+    assert_eq!(read_array(&path, "x").unwrap().map(|x| x.len()), Some(1));
+    let mut bytes = std::fs::read(&path).unwrap();
+    for at in 0..bytes.len() - 5 {
+        if &bytes[at..at + 5] == b"z.npy" {
+            bytes[at] = b'x';
+        }
+    }
+    std::fs::write(&path, bytes).unwrap();
+    let error = read_array(&path, "x").unwrap_err().to_string();
+    assert!(error.contains("the archive has 2 entries, but only 1 names"), "{error}");
+}
+
+#[test]
+fn numbers_of_16_bits_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.npz");
+    let mut zip = ZipWriter::new(File::create(&path).unwrap());
+    zip.start_file("x.npy", SimpleFileOptions::default()).unwrap();
+    npy::write_header(&mut zip, "<f2", &[4]).unwrap();
+    // 1, -2, 65504 and the smallest positive one
+    for word in [0x3c00_u16, 0xc000, 0x7bff, 0x0001] {
+        zip.write_all(&word.to_le_bytes()).unwrap();
+    }
+    zip.finish().unwrap();
+    let x = read_array(&path, "x").unwrap().unwrap();
+    assert_eq!(x.values(), [1.0, -2.0, 65504.0, 2.0_f32.powi(-24)]);
+}
+
+/// A file on a full disk.
+struct Full(u64);
+
+impl Write for Full {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let taken = (bytes.len() as u64).min(self.0);
+        self.0 -= taken;
+        if taken == 0 { Err(std::io::ErrorKind::StorageFull.into()) } else { Ok(taken as usize) }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Seek for Full {
+    fn seek(&mut self, _: SeekFrom) -> std::io::Result<u64> {
+        Ok(0)
+    }
+}
+
+#[test]
+fn a_full_disk_is_an_error_wherever_it_happens() {
+    let arrays = || [("x", f32s(&[40])), ("t", f32s(&[40]))];
+    let needed = (0..10_000).find(|&room| match write_zip(Full(room), &arrays()) {
+        Ok(()) => true,
+        Err(error) => {
+            assert!(matches!(error, ZipError::Io(_)), "{room} bytes: {error}");
+            false
+        }
+    });
+    assert!(needed.is_some_and(|needed| needed > 100), "{needed:?}");
+}

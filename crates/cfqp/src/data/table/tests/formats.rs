@@ -111,3 +111,81 @@ fn damaged_files_are_errors() {
         }
     }
 }
+
+/// Writes columns to an Arrow file.
+fn write_arrow(path: &std::path::Path, columns: Vec<(&str, arrow_array::ArrayRef)>) {
+    let batch = arrow_array::RecordBatch::try_from_iter(columns).unwrap();
+    let file = std::fs::File::create(path).unwrap();
+    let mut writer = arrow_ipc::writer::FileWriter::try_new(file, &batch.schema()).unwrap();
+    writer.write(&batch).unwrap();
+    writer.finish().unwrap();
+}
+
+#[test]
+fn ids_of_every_type_are_exact() {
+    use arrow_array::types::Int8Type;
+    use arrow_array::{
+        ArrayRef, BinaryArray, Decimal128Array, Decimal256Array, DictionaryArray, FixedSizeBinaryArray,
+        Float64Array, Int8Array, LargeStringArray, StringViewArray, UInt64Array,
+    };
+    use std::sync::Arc;
+    let large = [11_753_139_189_196_474_894, 11_753_139_189_196_474_895, u64::MAX];
+    let large_names = "11753139189196474894,11753139189196474895,18446744073709551615";
+    let categories = DictionaryArray::<Int8Type>::new(
+        Int8Array::from(vec![2, 0, 1]),
+        Arc::new(UInt64Array::from(vec![large[1], large[2], large[0]])),
+    );
+    let decimals = [123_456_789_012_345_678_901_i128, 123_456_789_012_345_678_902, -5];
+    let decimal = Decimal128Array::from(decimals.to_vec()).with_precision_and_scale(30, 2).unwrap();
+    let wide: Decimal256Array = decimals.into_iter().map(|value| Some(value.into())).collect();
+    let wide = wide.with_precision_and_scale(60, 0).unwrap();
+    let bytes: Vec<&[u8]> = vec![b"a1", b"a2", &[0xff, 0x00]];
+    let cases: Vec<(ArrayRef, &str)> = vec![
+        (Arc::new(UInt64Array::from(large.to_vec())), large_names),
+        (Arc::new(categories), large_names),
+        (Arc::new(decimal), "1234567890123456789.01,1234567890123456789.02,-0.05"),
+        (Arc::new(wide), "123456789012345678901,123456789012345678902,-5"),
+        (Arc::new(BinaryArray::from(bytes.clone())), "a1,a2,ff00"),
+        (Arc::new(FixedSizeBinaryArray::try_from_iter(bytes.into_iter()).unwrap()), "a1,a2,ff00"),
+        (Arc::new(LargeStringArray::from(vec!["007", "7", "7.0"])), "007,7,7.0"),
+        (Arc::new(StringViewArray::from(vec!["007", "7", "7.0"])), "007,7,7.0"),
+    ];
+    let folder = Folder::new();
+    let path = folder.path("a.arrow");
+    let spec = TableSpec { id: Some("id".into()), ..wide_spec("x", "t", "y") };
+    let numbers = || Arc::new(Float64Array::from(vec![0.1, 0.2, 0.3])) as ArrayRef;
+    for (ids, expected) in cases {
+        let kind = ids.data_type().clone();
+        write_arrow(&path, vec![("id", ids), ("x", numbers()), ("t", numbers()), ("y", numbers())]);
+        let table = Table::read(&path, &spec).unwrap();
+        assert_eq!(table.ids, Ids::Text(strings(expected)), "{kind}");
+    }
+}
+
+#[test]
+fn a_category_without_any_value_is_an_empty_column() {
+    use arrow_array::types::Int8Type;
+    use arrow_array::{ArrayRef, DictionaryArray, Float64Array, Int8Array, StringArray};
+    use std::sync::Arc;
+    let empty = DictionaryArray::<Int8Type>::new(
+        Int8Array::from(vec![None, None, None]),
+        Arc::new(StringArray::from(Vec::<&str>::new())),
+    );
+    let numbers = || Arc::new(Float64Array::from(vec![0.1, 0.2, 0.3])) as ArrayRef;
+    let folder = Folder::new();
+    let path = folder.path("a.feather");
+    write_arrow(&path, vec![("kind", Arc::new(empty)), ("x", numbers()), ("t", numbers()), ("y", numbers())]);
+    let error = Table::read(&path, &wide_spec("kind,x", "t", "y")).unwrap_err().to_string();
+    assert!(error.contains("kind"), "{error}");
+    let spec = TableSpec { id: Some("kind".into()), ..wide_spec("x", "t", "y") };
+    let error = Table::read(&path, &spec).unwrap_err().to_string();
+    assert!(error.contains("kind"), "{error}");
+}
+
+#[test]
+fn many_columns_are_checked_for_equal_names_in_linear_time() {
+    let names: Vec<String> = (0..100_000).map(|i| format!("c{i}")).collect();
+    let row = vec!["1"; names.len()].join(",");
+    let twice = format!("{},c0\n{row},1\n", names.join(","));
+    assert_error(&twice, &wide_spec("c1", "c2", "c3"), "columns 1 and 100001 are both named `c0`", "");
+}
