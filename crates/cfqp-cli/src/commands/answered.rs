@@ -60,6 +60,7 @@ pub(super) struct AnswerCounts {
     /// Answers without flags.
     pub ok: usize,
     pub no_outcome: usize,
+    pub extreme_value: usize,
     pub ambiguous_class: usize,
     pub off_support: usize,
     pub starts_disagree: usize,
@@ -112,6 +113,7 @@ impl AnswerCounts {
         self.answers += answers.diagnoses.len();
         self.ok += answers.diagnoses.iter().filter(|diagnosis| Diagnosis::ok(diagnosis)).count();
         self.no_outcome += flagged(Flag::NoOutcome);
+        self.extreme_value += flagged(Flag::ExtremeValue);
         self.ambiguous_class += flagged(Flag::AmbiguousClass);
         self.off_support += flagged(Flag::OffSupport);
         self.starts_disagree += flagged(Flag::StartsDisagree);
@@ -128,6 +130,7 @@ impl AnswerCounts {
         let mut text = String::new();
         let flags = [
             (self.no_outcome, Flag::NoOutcome),
+            (self.extreme_value, Flag::ExtremeValue),
             (self.ambiguous_class, Flag::AmbiguousClass),
             (self.off_support, Flag::OffSupport),
             (self.starts_disagree, Flag::StartsDisagree),

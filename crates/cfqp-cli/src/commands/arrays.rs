@@ -14,6 +14,7 @@ struct ClassArrays<'a> {
     entropy: Vec<f32>,
     ambiguous: Vec<bool>,
     no_outcome: Vec<bool>,
+    extreme_value: Vec<bool>,
 }
 
 impl<'a> ClassArrays<'a> {
@@ -25,10 +26,11 @@ impl<'a> ClassArrays<'a> {
             entropy: diagnoses.iter().map(|diagnosis| diagnosis.entropy).collect(),
             ambiguous: diagnoses.iter().map(|diagnosis| diagnosis.ambiguous_class).collect(),
             no_outcome: diagnoses.iter().map(|diagnosis| diagnosis.no_outcome).collect(),
+            extreme_value: diagnoses.iter().map(|diagnosis| diagnosis.extreme_value).collect(),
         }
     }
 
-    fn arrays(&self) -> [(&'static str, NpzArray<'_>); 5] {
+    fn arrays(&self) -> [(&'static str, NpzArray<'_>); 6] {
         let n = self.class.len();
         let posterior = vec![n, self.posterior.len() / n.max(1)];
         [
@@ -37,6 +39,7 @@ impl<'a> ClassArrays<'a> {
             ("entropy", NpzArray { shape: vec![n], values: NpzValues::F32(&self.entropy) }),
             ("ambiguous_class", NpzArray { shape: vec![n], values: NpzValues::Bool(&self.ambiguous) }),
             ("no_outcome", NpzArray { shape: vec![n], values: NpzValues::Bool(&self.no_outcome) }),
+            ("extreme_value", NpzArray { shape: vec![n], values: NpzValues::Bool(&self.extreme_value) }),
         ]
     }
 }

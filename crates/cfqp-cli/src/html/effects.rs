@@ -70,6 +70,7 @@ impl Page<'_> {
             let number = match flag {
                 // a report is on units with outcomes
                 Flag::NoOutcome => 0,
+                Flag::ExtremeValue => effects.extreme_value,
                 Flag::OffSupport => effects.off_support,
                 Flag::AmbiguousClass => effects.ambiguous_class,
                 Flag::StartsDisagree => effects.starts_disagree,

@@ -155,3 +155,74 @@ fn wait_for(path: &Path) {
         std::thread::sleep(Duration::from_millis(10));
     }
 }
+
+/// The table with the numbers of one column changed; rows are counted from 1.
+fn with_values(folder: &Path, name: &str, column: usize, change: impl Fn(usize, f64) -> String) {
+    let table = std::fs::read_to_string(folder.join("data.csv")).unwrap();
+    let mut lines: Vec<String> = table.lines().map(str::to_owned).collect();
+    for (row, line) in lines.iter_mut().enumerate().skip(1) {
+        let mut cells: Vec<String> = line.split(',').map(str::to_owned).collect();
+        cells[column] = change(row, cells[column].parse().unwrap());
+        *line = cells.join(",");
+    }
+    std::fs::write(folder.join(name), lines.join("\n") + "\n").unwrap();
+}
+
+#[test]
+fn values_that_single_precision_would_spoil_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    succeed(path, "simulate table --world single --n 300 --out data.csv -q");
+    let header = std::fs::read_to_string(path.join("data.csv")).unwrap();
+    let names: Vec<&str> = header.lines().next().unwrap().split(',').collect();
+    let at = |name: &str| names.iter().position(|other| *other == name).unwrap();
+    with_values(path, "large.csv", at("y"), |_, y| format!("{}", 1e7 + y));
+    with_values(path, "shifted.csv", at("t"), |_, t| format!("{}", 1e8 + t));
+    with_values(path, "outlier.csv", at("y"), |row, y| if row == 16 { "1e10".into() } else { y.to_string() });
+    with_values(path, "small.csv", at("y"), |_, y| format!("{:e}", 1e-13 * y));
+    let columns = "--x x* --t t --y y --id id --classes 1 --members 2 -q --out m.cfqp";
+    let fits: Vec<String> =
+        ["large", "shifted", "outlier"].map(|name| format!("fit {name}.csv {columns}")).to_vec();
+    let refused = refusals(path, &fits.iter().map(String::as_str).collect::<Vec<_>>());
+    assert!(refused.contains("column `y`: the values lie between 999999"), "{refused}");
+    assert!(refused.contains("subtract a number such as 10000001 from all of them"), "{refused}");
+    assert!(refused.contains("column `t`: the values lie between 100000000"), "{refused}");
+    assert!(refused.contains("outlier.csv: line 17, column `y`: 10000000000 is far from all"), "{refused}");
+    // small numbers are numbers
+    succeed(path, &format!("fit small.csv {columns}"));
+    succeed(path, "query m.cfqp small.csv --treatment 0.9 --out a.csv -q");
+    let answers = std::fs::read_to_string(path.join("a.csv")).unwrap();
+    let at = answers.lines().next().unwrap().split(',').position(|name| name == "y").unwrap();
+    let ys: Vec<f64> =
+        answers.lines().skip(1).map(|line| line.split(',').nth(at).unwrap().parse().unwrap()).collect();
+    assert!(ys.iter().any(|y| y.abs() > 1e-14) && ys.iter().all(|y| y.abs() < 1e-12));
+}
+
+#[test]
+fn one_extreme_row_does_not_end_a_query() {
+    let folder = fitted();
+    let path = folder.path();
+    let header = std::fs::read_to_string(path.join("data.csv")).unwrap();
+    let at = header.lines().next().unwrap().split(',').position(|name| name == "y").unwrap();
+    for value in ["1e30", "3e38", "-3e38"] {
+        let change = |row: usize, y: f64| if row == 5 { value.to_owned() } else { y.to_string() };
+        with_values(path, "bad.csv", at, change);
+        let said = succeed(path, "query m.cfqp bad.csv --treatment 0.5 --out a.csv --force");
+        assert!(said.contains("1 extreme_value: a covariate or outcome is far from all"), "{said}");
+        let answers = std::fs::read_to_string(path.join("a.csv")).unwrap();
+        let flagged: Vec<&str> = answers.lines().filter(|line| line.contains("extreme_value")).collect();
+        assert!(flagged.len() == 1 && flagged[0].starts_with("4,"), "{flagged:?}");
+        assert!(!answers.contains("NaN") && !answers.contains("inf"));
+    }
+    // the same for series
+    succeed(path, "simulate oscillator --n 120 --out series.npz -q");
+    succeed(path, "fit series.npz --base linear --classes 2 --out s.cfqp -q");
+    let all = cfqp::Dataset::read_npz(&path.join("series.npz")).unwrap();
+    let mut values = all.y().values().to_vec();
+    values[5 * all.y().elements()] = 3e38;
+    let y = cfqp::Units::new("y", all.y().shape().to_vec(), values).unwrap();
+    let changed = cfqp::Dataset::new(all.x().clone(), all.t().clone(), y).unwrap();
+    changed.write_npz(&path.join("bad.npz"), &[]).unwrap();
+    let said = succeed(path, "query s.cfqp bad.npz --treatment 0.5 --out s.npz");
+    assert!(said.contains("1 extreme_value"), "{said}");
+}

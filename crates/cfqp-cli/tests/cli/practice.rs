@@ -223,6 +223,22 @@ fn nullable_parquet_as_data_frames_write_it() {
     assert!(parquet[1].starts_with("1152921504606846976,"), "{}", parquet[1]);
     let equal = parquet.iter().zip(&csv).filter(|(a, b)| a == b).count();
     assert!(equal > 25, "{equal}");
+    // a yes/no outcome with gaps: units without it are dropped from the fit and answered with a flag
+    let columns = "--id id --x visits --t t --y smoker";
+    let checked = json(folder, &format!("check a.parquet {columns}"));
+    assert_eq!((&checked["units"], &checked["rows"]), (&111.into(), &120.into()), "{checked}");
+    assert_eq!(checked["columns"][2]["kind"], "yes-no");
+    succeed(folder, &format!("fit a.parquet {columns} {FIT} --out s.cfqp -q"));
+    for (file, out) in [("a.parquet", "sp.csv"), ("a.csv", "sc.csv")] {
+        succeed(folder, &format!("query s.cfqp {file} --treatment 10 --out {out}"));
+    }
+    assert_eq!(rows("sp.csv"), rows("sc.csv"), "True and False of the CSV file are the same levels");
+    assert_eq!(
+        rows("sp.csv").iter().filter(|row| row.contains("no_outcome")).count(),
+        8,
+        "{:?}",
+        rows("sp.csv")
+    );
     succeed(folder, "report m.cfqp a.parquet --out report.html -q");
 }
 

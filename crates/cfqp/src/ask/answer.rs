@@ -74,6 +74,8 @@ pub struct Diagnosis {
     pub starts_disagree: bool,
     /// The unit has no outcome: the answer is by its covariates alone, with fresh noise.
     pub no_outcome: bool,
+    /// A covariate or outcome of the unit is far from all that the model was fitted to.
+    pub extreme_value: bool,
 }
 
 /// A warning about one answer.
@@ -81,6 +83,8 @@ pub struct Diagnosis {
 pub enum Flag {
     /// The unit has no outcome: the answer is by its covariates alone, with fresh noise.
     NoOutcome,
+    /// A covariate or outcome of the unit is far from all that the model was fitted to: perhaps a wrong entry.
+    ExtremeValue,
     /// The treatment asked about lies outside those seen near this unit's covariates.
     OffSupport,
     /// No class is clearly the most probable.
@@ -91,13 +95,14 @@ pub enum Flag {
 
 impl Flag {
     /// Every flag, in the order in which they are written.
-    pub const ALL: [Self; 4] =
-        [Self::NoOutcome, Self::OffSupport, Self::AmbiguousClass, Self::StartsDisagree];
+    pub const ALL: [Self; 5] =
+        [Self::NoOutcome, Self::ExtremeValue, Self::OffSupport, Self::AmbiguousClass, Self::StartsDisagree];
 
     /// The name in output and files.
     pub fn name(self) -> &'static str {
         match self {
             Self::NoOutcome => "no_outcome",
+            Self::ExtremeValue => "extreme_value",
             Self::OffSupport => "off_support",
             Self::AmbiguousClass => "ambiguous_class",
             Self::StartsDisagree => "starts_disagree",
@@ -108,6 +113,7 @@ impl Flag {
     pub fn description(self) -> &'static str {
         match self {
             Self::NoOutcome => "no outcome was observed: the answer is by covariates alone, with fresh noise",
+            Self::ExtremeValue => "a covariate or outcome is far from all that the model was fitted to",
             Self::OffSupport => "no similar unit received such a treatment",
             Self::AmbiguousClass => "no class is clearly the most probable",
             Self::StartsDisagree => "another solution fits as well and gives a different answer",
@@ -137,6 +143,7 @@ impl Diagnosis {
     pub fn has(&self, flag: Flag) -> bool {
         match flag {
             Flag::NoOutcome => self.no_outcome,
+            Flag::ExtremeValue => self.extreme_value,
             Flag::OffSupport => self.off_support,
             Flag::AmbiguousClass => self.ambiguous_class,
             Flag::StartsDisagree => self.starts_disagree,

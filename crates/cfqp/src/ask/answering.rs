@@ -182,6 +182,7 @@ impl Model {
                 off_support: !(supported(asked.to) && asked.from.is_none_or(supported)),
                 starts_disagree: disagree[i],
                 no_outcome: !asked.batcher.data.has_outcome(row),
+                extreme_value: asked.batcher.has_extreme_value(row),
             }
         };
         asked.rows.iter().enumerate().map(of_unit).collect()

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::extremes::{Extremes, Outlier};
 use super::outcome_kind::{check_kinds, element_name, recognise_kinds};
 use super::{OutcomeKind, Units};
 use crate::error::{Error, Result};
@@ -97,6 +98,40 @@ impl Dataset {
             None => Ok(()),
             Some(i) => Err(Error::data(format!("y, unit {i}"), "no outcome was observed", hint)),
         }
+    }
+
+    /// Checks that the values can be standardised in single precision: none is far from all others, and they do not differ in
+    /// late digits only.
+    pub(crate) fn check_scales(&self) -> Result<()> {
+        for (name, units) in [("x", &self.x), ("t", &self.t), ("y", &self.y)] {
+            let sites = (units.elements() / units.shape().first().copied().unwrap_or(1)).max(1);
+            let mut channels = vec![Extremes::default(); units.elements() / sites];
+            for i in 0..units.len() {
+                let mask = units.mask_row(i);
+                for (j, &value) in units.row(i).iter().enumerate() {
+                    if mask.is_none_or(|mask| mask[j]) {
+                        channels[j / sites].add(value.into(), i);
+                    }
+                }
+            }
+            for (channel, extremes) in channels.iter().enumerate() {
+                let of_channel = format!("{name}, channel {channel}");
+                if let Some(Outlier { value, place, others: [low, high] }) = extremes.outlier() {
+                    let problem =
+                        format!("{value} is far from all other values, which lie between {low} and {high}");
+                    let hint = "correct it, or mark it as missing";
+                    return Err(Error::data(format!("{name}, unit {place}"), problem, hint));
+                }
+                if let Some(size) = extremes.common_size() {
+                    let (min, max) = (extremes.min, extremes.max);
+                    let problem =
+                        format!("the values lie between {min} and {max}, but are stored with 7 digits");
+                    let hint = format!("subtract a number such as {size:.0} from all of them");
+                    return Err(Error::data(of_channel, problem, hint));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The same units, with the subject that each belongs to. Any numbers will do; they become 0, 1, ... in order of first

@@ -7,6 +7,7 @@
 //! | tables | [`table`]: CSV, Parquet, Arrow and .xlsx files |
 
 mod dataset;
+mod extremes;
 mod files;
 mod named_array;
 mod outcome_kind;

@@ -4,6 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{Units, View};
 
+/// The largest distance from the mean of a standardised value, in standard deviations.
+const MAX_DEVIATIONS: f32 = 1e6;
+/// Values farther than this from the mean, in standard deviations, are probably mistakes.
+const EXTREME_DEVIATIONS: f32 = 100.0;
+
 /// Mean and standard deviation per channel of one array per unit.
 ///
 /// The first axis of a unit's shape counts the channels: the features of a table, the channels of a series or an
@@ -39,7 +44,8 @@ impl ChannelSums {
         let variance = (self.squares / count - (self.sum / count).powi(2)).max(0.0);
         let mean = f64::from(self.origin.unwrap_or(0.0)) + self.sum / count;
         let deviation = variance.sqrt();
-        let varies = deviation > 1e-6 * mean.abs().max(1e-6);
+        // at most the rounding of the last digit
+        let varies = deviation > 1e-7 * mean.abs() && deviation > f64::from(f32::MIN_POSITIVE);
         (mean as f32, if varies { deviation as f32 } else { 1.0 })
     }
 }
@@ -71,6 +77,11 @@ impl ChannelScaler {
         (self.mean[i], self.deviation[i]) = (0.0, 1.0);
     }
 
+    /// Whether the values of channel `i` are left unchanged; then nothing is known of their spread.
+    fn is_kept(&self, i: usize) -> bool {
+        (self.mean[i], self.deviation[i]) == (0.0, 1.0)
+    }
+
     /// The shape of one unit.
     pub fn shape(&self) -> &[usize] {
         &self.shape
@@ -94,12 +105,25 @@ impl ChannelScaler {
         self.shape[1..].iter().product()
     }
 
-    /// Appends `(value - mean) / deviation` for one unit's values to `out`.
+    /// Appends `(value - mean) / deviation` for one unit's values to `out`. Values farther than [`MAX_DEVIATIONS`] from the
+    /// mean are moved there, so that what is computed from them is finite.
     pub(crate) fn standardise_into(&self, values: &[f32], out: &mut Vec<f32>) {
         for (channel, values) in values.chunks_exact(self.sites()).enumerate() {
             let (mean, scale) = (self.mean[channel], 1.0 / self.deviation[channel]);
-            out.extend(values.iter().map(|value| (value - mean) * scale));
+            let most = if self.is_kept(channel) { f32::MAX } else { MAX_DEVIATIONS };
+            out.extend(values.iter().map(|value| ((value - mean) * scale).clamp(-most, most)));
         }
+    }
+
+    /// Whether an observed value of one unit is extremely far from the mean.
+    pub(crate) fn has_extreme(&self, values: &[f32], mask: Option<&[bool]>) -> bool {
+        let sites = self.sites();
+        let is_extreme = |(i, value): (usize, &f32)| {
+            let (channel, observed) = (i / sites, mask.is_none_or(|mask| mask[i]));
+            let distance = ((value - self.mean[channel]) / self.deviation[channel]).abs();
+            observed && distance > EXTREME_DEVIATIONS && !self.is_kept(channel)
+        };
+        values.iter().enumerate().any(is_extreme)
     }
 
     /// Replaces one unit's standardised values by `mean + deviation * value`.

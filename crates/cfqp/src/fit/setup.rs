@@ -18,6 +18,7 @@ pub(super) fn with_context<R>(
     let config = fit.config.clone().into_valid()?;
     check_size(data)?;
     data.check_observed()?;
+    data.check_scales()?;
     fit.validation.map_or(Ok(()), |validation| validation.units.check_observed())?;
     let raw_treatment = config.recipe == Recipe::Paper;
     let joined = fit.validation.map(|validation| data.join(validation.units)).transpose()?;

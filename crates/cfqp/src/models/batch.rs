@@ -57,6 +57,13 @@ const PREDICTION_SITES: usize = 50_000;
 const MAX_PREDICTION_UNITS: usize = 256;
 
 impl Batcher<'_> {
+    /// Whether a covariate or outcome of a unit is extremely far from the mean of the training units.
+    pub(crate) fn has_extreme_value(&self, row: usize) -> bool {
+        let (x, y) = (self.data.x(), self.data.y());
+        self.scaler.x.has_extreme(&x.row(row), x.mask_row(row))
+            || self.scaler.y.has_extreme(&y.row(row), y.mask_row(row))
+    }
+
     /// Units per batch in prediction: fewer for images, whose layers are large.
     pub(crate) fn at_once(&self) -> usize {
         (PREDICTION_SITES / self.scaler.y.sites()).clamp(1, MAX_PREDICTION_UNITS)

@@ -28,6 +28,8 @@ pub struct Effects {
     pub ambiguous_class: usize,
     /// The number of units flagged [`OffSupport`](crate::ask::Flag::OffSupport).
     pub off_support: usize,
+    /// Units with a covariate or outcome far from all others.
+    pub extreme_value: usize,
     /// The number of units flagged [`StartsDisagree`](crate::ask::Flag::StartsDisagree).
     pub starts_disagree: usize,
 }
@@ -117,6 +119,7 @@ impl ReportContext<'_> {
             ok: count(Diagnosis::ok),
             ambiguous_class: count(|diagnosis| diagnosis.ambiguous_class),
             off_support: count(|diagnosis| diagnosis.off_support),
+            extreme_value: count(|diagnosis| diagnosis.extreme_value),
             starts_disagree: count(|diagnosis| diagnosis.starts_disagree),
         })
     }

@@ -2,6 +2,7 @@
 
 mod atomic;
 mod container;
+mod deferring;
 mod idx;
 mod mnist;
 mod npy;

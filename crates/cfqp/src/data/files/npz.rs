@@ -20,6 +20,7 @@ use zip::write::SimpleFileOptions;
 use zip::{ZipArchive, ZipWriter};
 
 use super::atomic::write_atomically;
+use super::deferring::Deferring;
 use super::npy::{self, Element, NpyError};
 use super::open::open_file;
 use crate::data::{Dataset, Units};
@@ -231,14 +232,10 @@ pub fn write_npz(path: &Path, arrays: &[(&str, NpzArray)]) -> Result<()> {
 }
 
 fn write_zip(file: impl Write + Seek, arrays: &[(&str, NpzArray)]) -> Result<(), ZipError> {
-    let mut zip = ZipWriter::new(file);
-    if let Err(error) = write_entries(&mut zip, arrays) {
-        // dropping it would try to complete the archive, and print that this failed too
-        std::mem::forget(zip);
-        return Err(error);
-    }
-    zip.finish()?;
-    Ok(())
+    let mut file = Deferring::new(file);
+    let mut zip = ZipWriter::new(&mut file);
+    let written = write_entries(&mut zip, arrays).and_then(|()| zip.finish().map(|_| ()));
+    file.finish().map_err(ZipError::Io).and(written)
 }
 
 fn write_entries(

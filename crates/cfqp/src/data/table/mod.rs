@@ -14,7 +14,6 @@ mod contiguous;
 mod csv_reader;
 mod date_scan;
 mod dates;
-mod extremes;
 mod file_options;
 mod format;
 mod grid;

@@ -7,7 +7,6 @@ use super::cells::{Cell, Cells, Reading};
 use super::columns::{AMBIGUOUS_HINT, COMMA_HINT, DATES_HINT, ORDER_HINT, POINT_HINT};
 use super::date_scan::DateScan;
 use super::dates::{DateEncoding, DateOrder, DateText, is_date_like, read_date};
-use super::extremes::Extremes;
 use super::file_options::FileOptions;
 use super::levels::{merge_spellings, truth};
 use super::numbers::{Decimal, NumberText, Removed, read_number};
@@ -16,6 +15,7 @@ use super::problem::{Problem, quote_in_hint};
 use super::problems::{CellFault, FoundCells, Problems};
 use super::role::ColumnRole;
 use super::source::{Chunk, Source};
+use crate::data::extremes::{Extremes, Outlier};
 use crate::error::Result;
 
 /// Columns with more distinct texts are not categorical.
@@ -46,7 +46,7 @@ pub(crate) struct ColumnScan {
     is_boolean: bool,
     /// The distinct texts of a covariate or treatment with their counts, as long as they are few.
     levels: BTreeMap<String, usize>,
-    pub extremes: Extremes,
+    pub extremes: Extremes<Place>,
     sum: f64,
     /// The largest shape, if the column holds lists.
     pub list_shape: Option<Vec<usize>>,
@@ -90,6 +90,29 @@ impl ColumnScan {
     /// The mean of the numbers; `None` if there are none.
     pub(crate) fn mean(&self) -> Option<f64> {
         (self.numbers > 0).then(|| self.sum / self.numbers as f64)
+    }
+
+    /// What is wrong with the numbers of a covariate, treatment or outcome, so that a fit would go wrong.
+    pub(crate) fn value_problems(&self) -> Vec<String> {
+        let is_time = matches!(self.role, ColumnRole::Time | ColumnRole::TreatedAt);
+        if is_time || matches!(self.content(false), ColumnContent::Categories | ColumnContent::Dates) {
+            return Vec::new();
+        }
+        let outlier = self.extremes.outlier().map(|Outlier { value, place, others: [low, high] }| {
+            format!(
+                "{place}, column `{}`: {value} is far from all other values, which lie between {low} and {high}: correct it \
+                 or leave it empty",
+                self.name
+            )
+        });
+        let lost = self.extremes.common_size().map(|size| {
+            format!(
+                "column `{}`: the values lie between {} and {}, but are stored with 7 digits: subtract a number such as \
+                 {size:.0} from all of them",
+                self.name, self.extremes.min, self.extremes.max
+            )
+        });
+        outlier.into_iter().chain(lost).collect()
     }
 
     /// Whether all numbers, of which there are some, are equal.
@@ -181,7 +204,7 @@ impl ColumnScan {
             Cell::Missing => self.missing += 1,
             Cell::Number(value) if (value as f32).is_finite() => {
                 self.has_point |= value.fract() != 0.0;
-                self.add_number(value);
+                self.add_number(value, place());
                 self.add_level(|| cells.label(i, reading));
             }
             Cell::Number(value) => self.texts.add(place(), &value.to_string()),
@@ -189,7 +212,7 @@ impl ColumnScan {
                 self.formatted += 1;
                 self.removed = self.removed.or(removed);
                 self.has_point |= value.fract() != 0.0 || removed.thousands;
-                self.add_number(value);
+                self.add_number(value, place());
                 self.add_level(|| cells.label(i, reading));
             }
             Cell::Date(date) => {
@@ -198,7 +221,7 @@ impl ColumnScan {
             }
             cell @ Cell::Text(text) => match cell.value() {
                 Some(value) if self.role != ColumnRole::Covariate => {
-                    self.add_number(value);
+                    self.add_number(value, place());
                     self.add_level(|| Some(text.to_owned()));
                 }
                 _ => self.add_text(text, reading.decimal, order, place),
@@ -226,10 +249,10 @@ impl ColumnScan {
         }
     }
 
-    fn add_number(&mut self, value: f64) {
+    fn add_number(&mut self, value: f64, place: Place) {
         self.numbers += 1;
         self.sum += value;
-        self.extremes.add(value);
+        self.extremes.add(value, place);
     }
 
     /// Adds a level of a covariate, treatment or outcome, unless there are too many already.
@@ -247,7 +270,7 @@ impl ColumnScan {
     }
 
     fn add_list(&mut self, place: Place, shape: &[usize], values: &[f64]) -> Result<(), Problem> {
-        values.iter().filter(|value| !value.is_nan()).for_each(|&value| self.add_number(value));
+        values.iter().filter(|value| !value.is_nan()).for_each(|&value| self.add_number(value, place));
         if let Some(value) = values.iter().find(|value| !value.is_nan() && !(**value as f32).is_finite()) {
             let problem = format!("{place}, column `{}`: the list contains {value}", self.name);
             return Err(Problem::new(problem, "give finite numbers, and nulls for missing values"));

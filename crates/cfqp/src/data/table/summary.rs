@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 
-use super::extremes::Suspect;
 use super::layout::{Block, Layout, TableForm, TimeGrid};
 use super::read_summary::{DroppedUnits, ReadSummary};
 use super::role::ColumnRole;
 use super::scan::{ColumnContent, ColumnScan};
 use super::treatment::TreatmentColumn;
 use super::warning::{MAX_POSSIBLE_LEVELS, Warning};
+use crate::data::extremes::Suspect;
 use crate::data::{Dataset, MIN_SUBJECTS, MIN_UNITS, OutcomeKind, Units};
 
 /// The share of missing cells above which a column has many.
@@ -140,7 +140,9 @@ impl TableSummary {
             ..Self::from_arrays(data)
         };
         (summary.treatments, summary.treatment_levels) = summarise_treatments(layout, data);
-        summary.problems = summary.find_problems();
+        let numbers = scans.iter().zip(&summary.columns).filter(|(_, column)| column.categories.is_none());
+        summary.problems = numbers.flat_map(|(scan, _)| scan.value_problems()).collect();
+        summary.problems.extend(summary.find_problems());
         summary.warnings = summary.find_warnings(scans, Warning::find(data, Some(layout)));
         summary.warnings.extend(suspicious_columns(scans, categorical));
         summary

@@ -1,18 +1,23 @@
-//! The smallest and the largest number of a column, how often they occur, and their neighbours: values that stand for a
-//! missing one, such as -999, are among them.
+//! The smallest and the largest number of a column, how often they occur, where, and their neighbours: values that stand
+//! for a missing one, such as -999, and wrong entries are among them.
 
 /// Distinct values are counted up to this number.
 const MAX_DISTINCT: usize = 16;
 /// An extreme value must be repeated this often to be suspicious.
 const MIN_REPEATS: usize = 3;
 
-/// The extremes of a column.
+/// A value whose distance from the others is this many times the range of the others is an outlier.
+const OUTLIER_GAP: f64 = 1000.0;
+/// Values whose range is a smaller share of their size have too few digits in single precision.
+const MIN_RANGE: f64 = 1e-4;
+
+/// The extremes of a column, whose values have places `P`.
 #[derive(Clone, Debug)]
-pub(crate) struct Extremes {
+pub(crate) struct Extremes<P> {
     pub min: f64,
     pub max: f64,
-    lowest: End,
-    highest: End,
+    lowest: End<P>,
+    highest: End<P>,
     /// At most [`MAX_DISTINCT`].
     distinct: Vec<f64>,
     /// Whether every value is a whole number, and whether each is above the one before.
@@ -23,8 +28,10 @@ pub(crate) struct Extremes {
 
 /// One end of the values.
 #[derive(Clone, Copy, Debug)]
-struct End {
+struct End<P> {
     count: usize,
+    /// Of the first one.
+    place: Option<P>,
     /// The value next to the extreme one.
     next: f64,
 }
@@ -36,13 +43,22 @@ pub(crate) struct Suspect {
     pub count: usize,
 }
 
-impl Default for Extremes {
+/// A value far from all others.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Outlier<P> {
+    pub value: f64,
+    pub place: P,
+    /// The range of all others.
+    pub others: [f64; 2],
+}
+
+impl<P> Default for Extremes<P> {
     fn default() -> Self {
         Self {
             min: f64::INFINITY,
             max: f64::NEG_INFINITY,
-            lowest: End { count: 0, next: f64::INFINITY },
-            highest: End { count: 0, next: f64::NEG_INFINITY },
+            lowest: End { count: 0, place: None, next: f64::INFINITY },
+            highest: End { count: 0, place: None, next: f64::NEG_INFINITY },
             distinct: Vec::new(),
             is_whole: true,
             is_rising: true,
@@ -51,10 +67,10 @@ impl Default for Extremes {
     }
 }
 
-impl Extremes {
-    pub(crate) fn add(&mut self, value: f64) {
+impl<P: Copy> Extremes<P> {
+    pub(crate) fn add(&mut self, value: f64, place: P) {
         if value < self.min {
-            self.lowest = End { count: 1, next: self.min };
+            self.lowest = End { count: 1, place: Some(place), next: self.min };
             self.min = value;
         } else if value == self.min {
             self.lowest.count += 1;
@@ -62,7 +78,7 @@ impl Extremes {
             self.lowest.next = self.lowest.next.min(value);
         }
         if value > self.max {
-            self.highest = End { count: 1, next: self.max };
+            self.highest = End { count: 1, place: Some(place), next: self.max };
             self.max = value;
         } else if value == self.max {
             self.highest.count += 1;
@@ -85,7 +101,7 @@ impl Extremes {
     /// Extreme values, far from all others, that are repeated.
     pub(crate) fn suspects(&self) -> Vec<Suspect> {
         let ends = [(self.min, self.lowest, self.max), (self.max, self.highest, self.min)];
-        let suspect = |(value, end, other): (f64, End, f64)| {
+        let suspect = |(value, end, other): (f64, End<P>, f64)| {
             let (gap, spread) = ((value - end.next).abs(), (end.next - other).abs());
             let is_far = match (is_nines(value), self.distinct.len()) {
                 (true, distinct) => distinct > 2 && gap > spread,
@@ -95,6 +111,24 @@ impl Extremes {
                 .then_some(Suspect { value, count: end.count })
         };
         ends.into_iter().filter_map(suspect).collect()
+    }
+
+    /// A single value, so far from all others that these are hardly different beside it.
+    pub(crate) fn outlier(&self) -> Option<Outlier<P>> {
+        let ends = [(self.min, self.lowest, self.max), (self.max, self.highest, self.min)];
+        ends.into_iter().find_map(|(value, end, other)| {
+            let (gap, range) = ((value - end.next).abs(), (end.next - other).abs());
+            let is_far = range > 0.0 && gap.is_finite() && gap > OUTLIER_GAP * range;
+            let is_single = end.count == 1 && self.distinct.len() == MAX_DISTINCT;
+            let others = [end.next.min(other), end.next.max(other)];
+            (is_far && is_single).then_some(Outlier { value, place: end.place?, others })
+        })
+    }
+
+    /// A number near all values, if their range is so small beside it that single precision loses their differences.
+    pub(crate) fn common_size(&self) -> Option<f64> {
+        let (range, size) = (self.max - self.min, self.min.abs().max(self.max.abs()));
+        (range > 0.0 && range < MIN_RANGE * size).then_some(0.5 * (self.min + self.max))
     }
 }
 
@@ -115,7 +149,7 @@ mod tests {
 
     fn suspects(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
         let mut extremes = Extremes::default();
-        values.into_iter().for_each(|value| extremes.add(value));
+        values.into_iter().for_each(|value| extremes.add(value, ()));
         extremes.suspects().iter().map(|suspect| suspect.value).collect()
     }
 
@@ -138,10 +172,43 @@ mod tests {
     }
 
     #[test]
+    fn a_single_value_far_from_all_others_is_an_outlier() {
+        let outlier = |values: &[f64]| {
+            let mut extremes = Extremes::default();
+            values.iter().enumerate().for_each(|(i, &value)| extremes.add(value, i));
+            extremes.outlier()
+        };
+        let mut values: Vec<f64> = (0..40).map(|i| f64::from(i) / 10.0).collect();
+        assert_eq!(outlier(&values), None);
+        values[7] = 3000.0;
+        assert_eq!(outlier(&values), None, "skewed");
+        values[7] = -1e10;
+        assert_eq!(outlier(&values), Some(Outlier { value: -1e10, place: 7, others: [0.0, 3.9] }));
+        values[8] = -1e10;
+        assert_eq!(outlier(&values), None, "two are a group");
+        let mut rare = vec![0.0; 1000];
+        rare[3] = 1.0;
+        assert_eq!(outlier(&rare), None, "a rare indicator");
+    }
+
+    #[test]
+    fn values_that_differ_in_late_digits_only_are_recognised() {
+        let size = |values: &[f64]| {
+            let mut extremes = Extremes::default();
+            values.iter().for_each(|&value| extremes.add(value, ()));
+            extremes.common_size()
+        };
+        assert_eq!(size(&[1e7, 1e7 + 2.0]), Some(1e7 + 1.0));
+        assert_eq!(size(&[-1e-7, -1e-7 - 1e-14]).map(|size| size < 0.0), Some(true));
+        assert_eq!(size(&[1.6e9, 1.7e9]), None);
+        assert_eq!(size(&[5.0, 5.0]), None);
+    }
+
+    #[test]
     fn row_numbers_are_recognised() {
         let counts = |values: Vec<f64>| {
             let mut extremes = Extremes::default();
-            values.into_iter().for_each(|value| extremes.add(value));
+            values.into_iter().for_each(|value| extremes.add(value, ()));
             extremes.counts_rows()
         };
         assert!(counts((0..30).map(f64::from).collect()));
