@@ -5,6 +5,7 @@ use clap::{Args, Parser};
 use serde::de::DeserializeOwned;
 
 use crate::commands::Command;
+use crate::memory::MemoryArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -27,6 +28,8 @@ pub(crate) struct Cli {
     pub command: Command,
     #[command(flatten)]
     pub output: OutputArgs,
+    #[command(flatten)]
+    pub memory: MemoryArgs,
 }
 
 /// What is printed.

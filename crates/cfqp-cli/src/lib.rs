@@ -18,6 +18,7 @@ pub mod format;
 mod html;
 pub mod interrupt;
 mod load;
+mod memory;
 pub mod output;
 pub mod png;
 pub mod progress;
@@ -26,16 +27,23 @@ pub mod run_progress;
 mod settings;
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser as _;
 
 pub use commands::compare::{create_runs_folder, explain, method_parser};
 
+#[global_allocator]
+static ALLOCATOR: memory::Budgeted = memory::Budgeted;
+
 /// Parses the command line `args`, which begins with the program's name, runs its command and prints the result.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     prepare();
-    let cli = args::Cli::parse_from(args);
+    let args: Vec<OsString> = args.into_iter().collect();
+    let cli = args::Cli::parse_from(&args);
+    let is_input = |pair: &&[OsString]| pair[0] != "--out" && Path::new(&pair[1]).is_file();
+    cli.memory.apply(args.windows(2).filter(is_input).map(|pair| Path::new(&pair[1])));
     finish(commands::run(&cli), &cli.output)
 }
 

@@ -2,6 +2,7 @@
 #![cfg(unix)]
 
 use std::ffi::OsStr;
+use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
@@ -225,4 +226,97 @@ fn one_extreme_row_does_not_end_a_query() {
     changed.write_npz(&path.join("bad.npz"), &[]).unwrap();
     let said = succeed(path, "query s.cfqp bad.npz --treatment 0.5 --out s.npz");
     assert!(said.contains("1 extreme_value"), "{said}");
+}
+
+/// A zip archive with one array of zeros, `x`, of type `descr`.
+fn write_zeros(path: &Path, descr: &str, shape: &[usize], bytes: usize) {
+    let names: String = shape.iter().map(|side| format!("{side}, ")).collect();
+    let head = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({names}), }}\n");
+    let mut array = b"\x93NUMPY\x01\x00".to_vec();
+    array.extend((head.len() as u16).to_le_bytes());
+    array.extend(head.as_bytes());
+    array.resize(array.len() + bytes, 0);
+    let mut packed = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::new(6));
+    packed.write_all(&array).unwrap();
+    let packed = packed.finish().unwrap();
+    let mut crc = flate2::Crc::new();
+    crc.update(&array);
+    let (crc, size, length) = (crc.sum(), packed.len() as u32, array.len() as u32);
+    let fields = |version: &[u16]| {
+        let mut fields: Vec<u8> = version.iter().flat_map(|v| v.to_le_bytes()).collect();
+        // flags, method, time, date
+        [0_u16, 8, 0, 33].iter().for_each(|v| fields.extend(v.to_le_bytes()));
+        [crc, size, length].iter().for_each(|v| fields.extend(v.to_le_bytes()));
+        [5_u16, 0].iter().for_each(|v| fields.extend(v.to_le_bytes()));
+        fields
+    };
+    let mut file = [&b"PK\x03\x04"[..], &fields(&[20]), b"x.npy", &packed].concat();
+    let directory = file.len() as u32;
+    file.extend([&b"PK\x01\x02"[..], &fields(&[20, 20]), &[0; 14], b"x.npy"].concat());
+    let end = file.len() as u32 - directory;
+    file.extend(b"PK\x05\x06\0\0\0\0\x01\0\x01\0");
+    file.extend([end.to_le_bytes(), directory.to_le_bytes()].concat());
+    file.extend([0, 0]);
+    std::fs::write(path, file).unwrap();
+}
+
+#[test]
+fn a_file_cannot_take_more_memory_than_it_may() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    // 100 MB of booleans, which become 400 MB of numbers
+    write_zeros(&path.join("zeros.npz"), "|b1", &[100 << 20], 100 << 20);
+    let size = std::fs::metadata(path.join("zeros.npz")).unwrap().len();
+    assert!(size < 1 << 20, "{size}");
+    let refused = refusals(path, &["check zeros.npz --max-memory 200MB", "check zeros.npz --max-memory 2XB"]);
+    let expected = "error: zeros.npz: 400 MB of memory are needed beside ";
+    assert!(refused.contains(expected) && refused.contains("but at most 200 MB may be used"), "{refused}");
+    assert!(refused.contains("expected a size such as 500MB or 4GB"), "{refused}");
+}
+
+#[test]
+fn less_memory_than_needed_is_an_error_and_never_an_abort() {
+    let folder = fitted();
+    let path = folder.path();
+    let limited = |megabytes: usize, line: &str| {
+        let script = format!("ulimit -v {}; exec {} {line}", megabytes << 10, env!("CARGO_BIN_EXE_cfqp"));
+        Command::new("bash").arg("-c").arg(script).current_dir(path).output().unwrap()
+    };
+    let mut succeeded = [0; 2];
+    for megabytes in [64, 72, 80, 96, 128, 160, 200, 256, 512, 1024] {
+        let fit = "fit data.csv --x 'x*' --t t --y y --id id --classes 1 --members 2 --threads 2 --out n.cfqp --force -q";
+        let query = "query m.cfqp data.csv --treatment 0.5 --threads 2 --out a.csv --force -q";
+        for (i, line) in [fit, query].into_iter().enumerate() {
+            let output = limited(megabytes, line);
+            let stderr = text(&output.stderr);
+            // 127: the system could not load the program at all
+            let code = output.status.code();
+            assert!(
+                matches!(code, Some(0 | 2 | 127)),
+                "{megabytes} MB, {line}: {:?} {stderr}",
+                output.status
+            );
+            assert!(!stderr.contains("panicked"), "{megabytes} MB, {line}: {stderr}");
+            succeeded[i] += usize::from(code == Some(0));
+        }
+    }
+    assert!(succeeded[0] > 0 && succeeded[1] > 0, "{succeeded:?}");
+}
+
+#[test]
+fn more_columns_than_rows_need_memory_for_the_columns_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let (n, columns) = (40, 3000);
+    let x: Vec<f32> = (0..n * columns).map(|i| ((i * 7919) % 1009) as f32 / 1009.0).collect();
+    let t: Vec<f32> = (0..n).map(|i| (i * 7 % n) as f32 / n as f32).collect();
+    let y: Vec<f32> = (0..n).map(|i| 2.0 * t[i] + x[i * columns]).collect();
+    let units =
+        |name: &str, shape: usize, values: Vec<f32>| cfqp::Units::new(name, vec![shape], values).unwrap();
+    let data = cfqp::Dataset::new(units("x", columns, x), units("t", 1, t), units("y", 1, y)).unwrap();
+    data.write_npz(&path.join("wide.npz"), &[]).unwrap();
+    // the products of all pairs of columns would take 72 MB
+    let fit = "fit wide.npz --classes 1 --members 2 --max-memory 60MB --json -q --out m.cfqp";
+    let fitted: serde_json::Value = serde_json::from_str(&succeed(path, fit)).unwrap();
+    assert_eq!(fitted["base"], "linear", "{fitted}");
 }

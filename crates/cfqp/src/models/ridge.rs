@@ -40,13 +40,12 @@ pub(crate) struct RidgeProblem<'a> {
 impl RidgeProblem<'_> {
     /// One solution for each of `penalties`; an error where the design is not finite.
     pub(crate) fn solve(&self, penalties: &[f64]) -> Result<Vec<Solution>, NotPositiveDefinite> {
-        let n = self.z.len() / self.features;
         let (z, z_mean, z_scale) = standardise(self.z, self.features, true);
         let (y, y_mean, _) = standardise(self.y, self.outputs, false);
-        let gram = transpose_times(&z, self.features, &z, self.features, n);
-        let moment = transpose_times(&z, self.features, &y, self.outputs, n);
+        let system = System::new(z, self.features, self.penalised);
+        let target = system.target(&y, self.outputs);
         let solve = |&penalty: &f64| {
-            let mut w = self.standardised_weights(&gram, &moment, penalty, n)?;
+            let mut w = system.weights(&target, self.outputs, penalty)?;
             let mut bias = y_mean.clone();
             for (i, row) in w.chunks_exact_mut(self.outputs).enumerate() {
                 for (w, bias) in row.iter_mut().zip(&mut bias) {
@@ -70,37 +69,124 @@ impl RidgeProblem<'_> {
         contrast: &[f64],
         penalty: f64,
     ) -> Result<Vec<f64>, NotPositiveDefinite> {
-        let n = self.z.len() / self.features;
         let (z, _, z_scale) = standardise(self.z, self.features, true);
-        let gram = transpose_times(&z, self.features, &z, self.features, n);
         let contrast: Vec<f64> = contrast.iter().zip(&z_scale).map(|(a, scale)| a / scale).collect();
-        let solved =
-            RidgeProblem { outputs: 1, ..*self }.standardised_weights(&gram, &contrast, penalty, n)?;
-        Ok(z.chunks_exact(self.features).map(|z| dot(z, &solved)).collect())
+        System::new(z, self.features, self.penalised).row_weights(&contrast, penalty)
+    }
+}
+
+/// The equations of a ridge regression with the penalties D = n penalty: p x p where there are at least as many rows as
+/// features, else n x n, by (Z'Z + D)^-1 Z' = D^-1 Z' (Z D^-1 Z' + I)^-1.
+struct System {
+    /// Standardised, `[n, features]`.
+    z: Vec<f64>,
+    n: usize,
+    features: usize,
+    penalised: usize,
+    products: Products,
+}
+
+enum Products {
+    /// Z'Z
+    OfColumns(Vec<f64>),
+    /// Z Z' of the penalised columns, and of the others.
+    OfRows([Vec<f64>; 2]),
+}
+
+impl System {
+    fn new(z: Vec<f64>, features: usize, penalised: usize) -> Self {
+        let n = z.len() / features;
+        let products = if features <= n {
+            Products::OfColumns(transpose_times(&z, features, &z, features, n))
+        } else {
+            let part = |columns: std::ops::Range<usize>| {
+                let part: Vec<f64> =
+                    z.chunks_exact(features).flat_map(|row| row[columns.clone()].iter().copied()).collect();
+                times_transpose(&part, n, columns.len())
+            };
+            Products::OfRows([part(0..penalised), part(penalised..features)])
+        };
+        Self { z, n, features, penalised, products }
     }
 
-    /// (Z'Z + penalty n)^-1 Z'Y. Where that is singular to rounding, the smallest penalty is raised until it is not.
-    fn standardised_weights(
+    /// What the weights are solved for: Z'Y, or Y itself for products of rows.
+    fn target(&self, y: &[f64], outputs: usize) -> Vec<f64> {
+        match self.products {
+            Products::OfColumns(_) => transpose_times(&self.z, self.features, y, outputs, self.n),
+            Products::OfRows(_) => y.to_vec(),
+        }
+    }
+
+    /// The penalties of penalised features and of the others, times n. Where the equations are singular to rounding, the
+    /// smallest penalty is raised until they are not.
+    fn with_penalties<R>(
         &self,
-        gram: &[f64],
-        moment: &[f64],
         penalty: f64,
-        n: usize,
-    ) -> Result<Vec<f64>, NotPositiveDefinite> {
-        let mut min_penalty = MIN_PENALTY;
+        solve: impl Fn([f64; 2]) -> Result<R, NotPositiveDefinite>,
+    ) -> Result<R, NotPositiveDefinite> {
+        let mut least = MIN_PENALTY;
         loop {
-            let mut a = gram.to_vec();
-            for i in 0..self.features {
-                let penalty = if i < self.penalised { penalty.max(min_penalty) } else { min_penalty };
-                a[i * self.features + i] += penalty * n as f64;
-            }
-            let mut w = moment.to_vec();
-            match cholesky_solve(&mut a, self.features, &mut w, self.outputs) {
-                Ok(()) => return Ok(w),
-                Err(error) if min_penalty >= MAX_MIN_PENALTY => return Err(error),
-                Err(_) => min_penalty *= 10.0,
+            match solve([penalty.max(least), least].map(|penalty| penalty * self.n as f64)) {
+                Err(_) if least < MAX_MIN_PENALTY => least *= 10.0,
+                result => return result,
             }
         }
+    }
+
+    fn penalty(&self, feature: usize, penalties: [f64; 2]) -> f64 {
+        penalties[usize::from(feature >= self.penalised)]
+    }
+
+    /// (Z'Z + D)^-1 Z'Y, `[features, outputs]`
+    fn weights(&self, target: &[f64], outputs: usize, penalty: f64) -> Result<Vec<f64>, NotPositiveDefinite> {
+        self.with_penalties(penalty, |penalties| {
+            let solved = self.solve(target.to_vec(), outputs, penalties)?;
+            if let Products::OfColumns(_) = self.products {
+                return Ok(solved);
+            }
+            let mut w = transpose_times(&self.z, self.features, &solved, outputs, self.n);
+            for (i, row) in w.chunks_exact_mut(outputs).enumerate() {
+                row.iter_mut().for_each(|w| *w /= self.penalty(i, penalties));
+            }
+            Ok(w)
+        })
+    }
+
+    /// Z (Z'Z + D)^-1 a, `[n]`
+    fn row_weights(&self, a: &[f64], penalty: f64) -> Result<Vec<f64>, NotPositiveDefinite> {
+        let times = |w: &[f64]| self.z.chunks_exact(self.features).map(|z| dot(z, w)).collect::<Vec<f64>>();
+        self.with_penalties(penalty, |penalties| match self.products {
+            Products::OfColumns(_) => Ok(times(&self.solve(a.to_vec(), 1, penalties)?)),
+            Products::OfRows(_) => {
+                let scaled: Vec<f64> =
+                    a.iter().enumerate().map(|(i, a)| a / self.penalty(i, penalties)).collect();
+                self.solve(times(&scaled), 1, penalties)
+            }
+        })
+    }
+
+    /// (Z'Z + D)^-1 b or (Z D^-1 Z' + I)^-1 b.
+    fn solve(
+        &self,
+        mut b: Vec<f64>,
+        columns: usize,
+        penalties: [f64; 2],
+    ) -> Result<Vec<f64>, NotPositiveDefinite> {
+        let (mut a, side) = match &self.products {
+            Products::OfColumns(gram) => (gram.clone(), self.features),
+            Products::OfRows([penalised, others]) => {
+                let sum = |(a, b): (&f64, &f64)| a / penalties[0] + b / penalties[1];
+                (penalised.iter().zip(others).map(sum).collect(), self.n)
+            }
+        };
+        for i in 0..side {
+            a[i * side + i] += match self.products {
+                Products::OfColumns(_) => self.penalty(i, penalties),
+                Products::OfRows(_) => 1.0,
+            };
+        }
+        cholesky_solve(&mut a, side, &mut b, columns)?;
+        Ok(b)
     }
 }
 
@@ -128,6 +214,18 @@ fn standardise(values: &[f32], columns: usize, scale: bool) -> (Vec<f64>, Vec<f6
         }
     }
     (out, mean, deviation)
+}
+
+/// a a'
+///
+/// # Shapes
+/// a `[n, p]`, row-major, to `[n, n]`
+fn times_transpose(a: &[f64], n: usize, p: usize) -> Vec<f64> {
+    let mut transposed = vec![0.0; a.len()];
+    for (i, row) in a.chunks_exact(p.max(1)).enumerate() {
+        row.iter().enumerate().for_each(|(j, &value)| transposed[j * n + i] = value);
+    }
+    transpose_times(&transposed, n, &transposed, n, p)
 }
 
 /// a' b
@@ -185,6 +283,29 @@ mod tests {
         assert!(solutions[1].weight.iter().all(|w| w.abs() < 1e-4));
         let unpenalised = RidgeProblem { penalised: 0, ..problem }.solve(&[1e6]).unwrap();
         assert!((unpenalised[0].weight[0] - 3.0).abs() < 1e-4);
+    }
+
+    #[test]
+    fn more_features_than_rows_give_the_same_solution() {
+        // the same rows four times: as many as features, and then all of them weigh the same
+        let (n, features) = (6, 8);
+        let z: Vec<f32> = (0..n * features).map(|i| ((i * 7919) % 101) as f32 / 101.0).collect();
+        let y: Vec<f32> = (0..n).map(|i| (i * i) as f32).collect();
+        let few = RidgeProblem { z: &z, features, penalised: 5, y: &y, outputs: 1 };
+        let (z, y) = (z.repeat(4), y.repeat(4));
+        let many = RidgeProblem { z: &z, y: &y, ..few };
+        for penalty in [1e-3, 0.3] {
+            let [few, many] = [few, many].map(|problem| problem.solve(&[penalty]).unwrap().remove(0));
+            for (a, b) in few.weight.iter().zip(&many.weight) {
+                assert!((a - b).abs() < 1e-3 * b.abs().max(1.0), "{a} {b}");
+            }
+        }
+        let contrast: Vec<f64> = (0..features).map(|i| i as f64 - 2.0).collect();
+        let [few, many] = [few, many].map(|problem| problem.contrast_weights(&contrast, 0.3).unwrap());
+        for (i, weight) in few.iter().enumerate() {
+            let sum: f64 = many.iter().skip(i).step_by(n).sum();
+            assert!((weight - sum).abs() < 1e-6 * sum.abs().max(1.0), "{weight} {sum}");
+        }
     }
 
     #[test]

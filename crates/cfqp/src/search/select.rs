@@ -52,6 +52,15 @@ enum Range {
     All,
 }
 
+/// A table with more covariates per training unit than this has only linear models tried: a perceptron has a weight per covariate
+/// and hidden unit, and too few units to learn them.
+const MAX_COVARIATES_PER_UNIT: usize = 4;
+
+fn is_wide(context: &Context<'_>) -> bool {
+    let x = &context.shapes.x;
+    x.len() == 1 && x[0] > MAX_COVARIATES_PER_UNIT * context.split.train.len()
+}
+
 /// The base models to try on data of these shapes.
 pub(crate) fn base_models(context: &Context<'_>) -> Vec<BaseConfig> {
     let config = context.config;
@@ -65,6 +74,7 @@ pub(crate) fn base_models(context: &Context<'_>) -> Vec<BaseConfig> {
         Base::Auto if context.shapes.x.len() == 3 && context.shapes.x[1..] == context.shapes.y[1..] => {
             vec![BaseConfig::Unet(config.unet.clone())]
         }
+        Base::Auto if is_wide(context) => vec![linear()],
         Base::Auto => vec![linear(), mlp()],
     }
 }
