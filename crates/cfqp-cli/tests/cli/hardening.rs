@@ -320,3 +320,14 @@ fn more_columns_than_rows_need_memory_for_the_columns_only() {
     let fitted: serde_json::Value = serde_json::from_str(&succeed(path, fit)).unwrap();
     assert_eq!(fitted["base"], "linear", "{fitted}");
 }
+
+#[test]
+fn a_level_beyond_what_the_units_can_promise_is_refused() {
+    let folder = fitted();
+    let level = |level: &str| format!("query m.cfqp data.csv --treatment 0.5 --level {level} --out a.csv");
+    let refused = refusals(folder.path(), &[&level("0.999999999")]);
+    let expected = "error: --level: 0.999999999 is more than intervals calibrated on 60 units can promise\n\
+                    hint: give at most 0.9983";
+    assert!(refused.contains(expected), "{refused}");
+    succeed(folder.path(), &level("0.99"));
+}

@@ -39,7 +39,7 @@ impl Model {
         from: Option<&Units>,
         options: AskOptions,
     ) -> Result<Answers> {
-        options.validate()?;
+        options.validate_for(self)?;
         self.check_question(data, to, from)?;
         let used = self.used_rho(options.rho);
         let batch_options = BatchOptions { nodes: &used.nodes(), level: options.level };

@@ -181,7 +181,7 @@ impl<'a> FileQuestion<'a> {
         mut self,
         consume: impl FnOnce(&mut dyn Iterator<Item = Result<OutputBatch>>) -> Result<()>,
     ) -> Result<ReadSummary> {
-        self.options.validate()?;
+        self.options.validate_for(self.ask.model)?;
         let model = self.ask.model;
         let columns = match self.asking {
             Asking::OutcomeFrom(columns) => Some(columns),

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::rho::Rho;
+use crate::model::Model;
 use crate::{Error, Result};
 
 /// Defines the methods that set options, for every kind of question.
@@ -75,5 +76,21 @@ impl AskOptions {
             ));
         }
         Ok(())
+    }
+
+    /// Validates the options for questions to `model`: its intervals were calibrated on so many units, and levels are
+    /// extrapolated no further than to one in ten times as many.
+    pub(crate) fn validate_for(&self, model: &Model) -> Result<()> {
+        self.validate()?;
+        let sizes = model.fit_report().units;
+        let units = if sizes.calibration > 0 { sizes.calibration } else { sizes.total() };
+        let most = 1.0 - 1.0 / (10.0 * units.max(1) as f64);
+        if self.level <= most {
+            return Ok(());
+        }
+        let problem =
+            format!("{} is more than intervals calibrated on {units} units can promise", self.level);
+        let hint = format!("give at most {:.4}, or fit the model to more units", (most * 1e4).floor() / 1e4);
+        Err(Error::config("level", problem, hint))
     }
 }
