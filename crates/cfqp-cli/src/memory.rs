@@ -6,7 +6,6 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -160,9 +159,12 @@ fn refuse(size: usize, used: usize, budget: Option<usize>) -> ! {
              hint: the file is damaged if it should be small; else end other programs or raise the limit\n"
         ),
     };
-    let _ = std::io::stderr().write_all(&text.bytes[..text.length]);
-    // SAFETY: ends the process at once; no destructor may run inside the allocator.
-    unsafe { libc::_exit(2) }
+    // SAFETY: the text is as long as it says. Standard error is written directly, as another thread may hold its lock. The
+    // process ends at once: no destructor may run inside the allocator.
+    unsafe {
+        libc::write(2, text.bytes.as_ptr().cast(), text.length as _);
+        libc::_exit(2)
+    }
 }
 
 /// A text without an allocation.
