@@ -325,6 +325,10 @@ mod tests {
         assert_eq!(fixture.open(true, &data(0.0)).unwrap().get("c"), Some(job(5.0)));
         let error = fixture.open(true, &data(5.0)).unwrap_err();
         assert!(error.to_string().contains("the data differ"), "{error}");
+        // the same units, some of them given for validation
+        let resources = Resources { checkpoint: Some(fixture.path()), resume: true, ..Resources::default() };
+        let error = Checkpoint::open(&resources, &fixture.config, &data(0.0), 1).unwrap_err();
+        assert!(error.to_string().contains("the validation data differ"), "{error}");
         fixture.config.seed = 9;
         let error = fixture.open(true, &data(0.0)).unwrap_err();
         assert!(error.to_string().contains("the settings differ"), "{error}");
