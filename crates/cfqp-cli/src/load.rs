@@ -24,9 +24,10 @@ pub(crate) struct Input {
 }
 
 impl Input {
-    /// The data files that the command reads.
-    pub(crate) fn files(&self) -> Vec<&Path> {
-        std::iter::once(&self.data).chain(&self.valid).map(PathBuf::as_path).collect()
+    /// All files that a command reads that was given `file`, a study or data.
+    pub(crate) fn files<'a>(&'a self, file: &'a Path) -> Vec<&'a Path> {
+        let data = std::iter::once(&self.data).chain(&self.valid).map(PathBuf::as_path);
+        data.chain([file]).collect()
     }
 }
 

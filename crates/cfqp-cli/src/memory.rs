@@ -9,8 +9,11 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use clap::Args;
+
+use crate::output::printable;
 
 /// Smaller blocks are not counted: there are many of them, and they are small.
 const MIN_COUNTED: usize = 4096;
@@ -38,7 +41,7 @@ impl MemoryArgs {
     pub(crate) fn apply<'a>(&self, files: impl Iterator<Item = &'a Path>) {
         let names: Vec<String> = files.map(|file| file.display().to_string()).collect();
         if let Ok(mut files) = FILES.lock() {
-            *files = names.join(", ");
+            *files = printable(&names.join(", ")).into_owned();
         }
         let budget = self.max_memory.or_else(default_budget).unwrap_or(usize::MAX);
         BUDGET.store(budget, Ordering::Relaxed);
@@ -82,7 +85,11 @@ impl Budgeted {
     fn count(old: usize, size: usize) {
         let counted = |size: usize| if size < MIN_COUNTED { 0 } else { size };
         let (old, new) = (counted(old), counted(size));
-        if new <= old {
+        // most blocks are small: no atomic operation for them
+        if new == old {
+            return;
+        }
+        if new < old {
             USED.fetch_sub(old - new, Ordering::Relaxed);
             return;
         }
@@ -135,7 +142,7 @@ fn refuse(size: usize, used: usize, budget: Option<usize>) -> ! {
     if REFUSING.swap(true, Ordering::Relaxed) {
         // another thread is about to end the program
         loop {
-            std::thread::park();
+            std::thread::sleep(Duration::from_secs(1));
         }
     }
     let mut text = Message { bytes: [0; 1024], length: 0 };
@@ -150,13 +157,13 @@ fn refuse(size: usize, used: usize, budget: Option<usize>) -> ! {
     let _ = match budget.map(InUnits) {
         Some(budget) => write!(
             text,
-            "{more} of memory are needed beside {used}, but at most {budget} may be used\n\
-             hint: the file is damaged if it should be small; else give more with --max-memory\n"
+            "needs {more} of memory in addition to {used} in use; the limit is {budget}\n\
+             hint: if the file should be small, it is damaged; otherwise raise the limit with --max-memory\n"
         ),
         None => write!(
             text,
-            "the system has no more memory: {more} are needed beside {used}\n\
-             hint: the file is damaged if it should be small; else end other programs or raise the limit\n"
+            "needs {more} of memory in addition to {used} in use; the system has no more\n\
+             hint: if the file should be small, it is damaged; otherwise free memory or raise the system's limit\n"
         ),
     };
     // SAFETY: the text is as long as it says. Standard error is written directly, as another thread may hold its lock. The

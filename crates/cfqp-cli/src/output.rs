@@ -18,16 +18,16 @@ pub struct Output {
     pub failed: bool,
 }
 
-/// The text with control characters other than line breaks and tabs as escapes: names in files must not give the terminal
-/// orders.
+/// The text with control characters other than line breaks and tabs as escapes: names from files must not control the
+/// terminal.
 pub fn printable(text: &str) -> Cow<'_, str> {
-    let is_order = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
-    if !text.contains(is_order) {
+    let is_escaped = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    if !text.contains(is_escaped) {
         return Cow::Borrowed(text);
     }
     let mut safe = String::with_capacity(text.len() + 16);
     for c in text.chars() {
-        if is_order(c) { safe.extend(c.escape_unicode()) } else { safe.push(c) }
+        if is_escaped(c) { safe.extend(c.escape_unicode()) } else { safe.push(c) }
     }
     Cow::Owned(safe)
 }

@@ -172,8 +172,7 @@ impl FitArgs {
     /// The resources of the fit, after checking that its files can be written.
     fn resolve_resources(&self, input: &Input, out: &Path) -> Result<Resources> {
         let resources = self.resources.resolve()?;
-        let inputs = [vec![self.file.as_path()], input.files()].concat();
-        check_out(out, self.force, &inputs)?;
+        check_out(out, self.force, &input.files(&self.file))?;
         let part = checkpoint(out);
         if part.exists() && !self.resume && !self.force {
             let message = format!("{}: left by an interrupted fit", part.display());

@@ -96,7 +96,7 @@ pub(super) fn run(args: &SelectArgs, output: &OutputArgs) -> Result<Output> {
     let mut input = resolve_input(&args.file, &args.table)?;
     input.valid = args.valid.clone().or(input.valid);
     if let Some(plot) = &args.plot {
-        check_out(plot, args.force, &[vec![args.file.as_path()], input.files()].concat())?;
+        check_out(plot, args.force, &input.files(&args.file))?;
     }
     input.config = args.settings.override_config(input.config);
     let config = FitConfig { classes: Classes::Auto, max_classes: args.classes, ..input.config.clone() };

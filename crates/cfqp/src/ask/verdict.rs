@@ -390,7 +390,9 @@ impl Model {
     /// Why intervals of a density may not hold although its second world says so: classes that the data do not determine.
     fn unsure_classes(&self, rho: Rho) -> Option<String> {
         if let (Some(reason), Some(rho)) = (self.unseen_classes(), self.used_rho(rho).rho) {
-            return Some(format!("; rho = {rho} holds without hidden classes only, and {reason}"));
+            return Some(format!(
+                "; with rho = {rho} they assume that there are no hidden classes, and {reason}"
+            ));
         }
         let agreement = self.fit_report().agreement;
         if self.classes() > 1 && agreement < MIN_MEMBER_AGREEMENT {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::extremes::{Extremes, Outlier};
+use super::extremes::{Extremes, LostDigits};
 use super::outcome_kind::{check_kinds, element_name, recognise_kinds};
 use super::{OutcomeKind, Units};
 use crate::error::{Error, Result};
@@ -115,19 +115,12 @@ impl Dataset {
                 }
             }
             for (channel, extremes) in channels.iter().enumerate() {
-                let of_channel = format!("{name}, channel {channel}");
-                if let Some(Outlier { value, place, others: [low, high] }) = extremes.outlier() {
-                    let problem =
-                        format!("{value} is far from all other values, which lie between {low} and {high}");
-                    let hint = "correct it, or mark it as missing";
-                    return Err(Error::data(format!("{name}, unit {place}"), problem, hint));
+                if let Some(outlier) = extremes.outlier() {
+                    let place = format!("{name}, unit {}", outlier.place);
+                    return Err(Error::data(place, outlier.to_string(), "correct it, or mark it as missing"));
                 }
-                if let Some(size) = extremes.common_size() {
-                    let (min, max) = (extremes.min, extremes.max);
-                    let problem =
-                        format!("the values lie between {min} and {max}, but are stored with 7 digits");
-                    let hint = format!("subtract a number such as {size:.0} from all of them");
-                    return Err(Error::data(of_channel, problem, hint));
+                if let Some(LostDigits { problem, hint }) = extremes.lost_digits() {
+                    return Err(Error::data(format!("{name}, channel {channel}"), problem, hint));
                 }
             }
         }

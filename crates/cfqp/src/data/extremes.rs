@@ -8,8 +8,8 @@ const MIN_REPEATS: usize = 3;
 
 /// A value whose distance from the others is this many times the range of the others is an outlier.
 const OUTLIER_GAP: f64 = 1000.0;
-/// Values whose range is a smaller share of their size have too few digits in single precision.
-const MIN_RANGE: f64 = 1e-4;
+/// Values whose range is a smaller share of their size have fewer than about 200 steps in single precision.
+const MIN_RANGE: f64 = 2e-5;
 
 /// The extremes of a column, whose values have places `P`.
 #[derive(Clone, Debug)]
@@ -125,10 +125,29 @@ impl<P: Copy> Extremes<P> {
         })
     }
 
-    /// A number near all values, if their range is so small beside it that single precision loses their differences.
-    pub(crate) fn common_size(&self) -> Option<f64> {
-        let (range, size) = (self.max - self.min, self.min.abs().max(self.max.abs()));
-        (range > 0.0 && range < MIN_RANGE * size).then_some(0.5 * (self.min + self.max))
+    /// Whether the range of the values is so small compared with their size that single precision loses their differences,
+    /// with what to do about it.
+    pub(crate) fn lost_digits(&self) -> Option<LostDigits> {
+        let Self { min, max, .. } = *self;
+        let is_lost = max > min && max - min < MIN_RANGE * min.abs().max(max.abs());
+        is_lost.then(|| LostDigits {
+            problem: format!("the values lie between {min} and {max}, but are stored with 7 digits"),
+            hint: format!("subtract a number such as {:.0} from all of them", 0.5 * (min + max)),
+        })
+    }
+}
+
+/// A problem with the precision of values.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct LostDigits {
+    pub problem: String,
+    pub hint: String,
+}
+
+impl<P> std::fmt::Display for Outlier<P> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let [low, high] = self.others;
+        write!(f, "{} is far from all other values, which lie between {low} and {high}", self.value)
     }
 }
 
@@ -193,15 +212,17 @@ mod tests {
 
     #[test]
     fn values_that_differ_in_late_digits_only_are_recognised() {
-        let size = |values: &[f64]| {
+        let lost = |values: &[f64]| {
             let mut extremes = Extremes::default();
             values.iter().for_each(|&value| extremes.add(value, ()));
-            extremes.common_size()
+            extremes.lost_digits()
         };
-        assert_eq!(size(&[1e7, 1e7 + 2.0]), Some(1e7 + 1.0));
-        assert_eq!(size(&[-1e-7, -1e-7 - 1e-14]).map(|size| size < 0.0), Some(true));
-        assert_eq!(size(&[1.6e9, 1.7e9]), None);
-        assert_eq!(size(&[5.0, 5.0]), None);
+        assert!(lost(&[1e7, 1e7 + 2.0]).is_some_and(|lost| lost.hint.contains("such as 10000001 from")));
+        assert!(lost(&[-1e-7, -1e-7 - 1e-14]).is_some());
+        // seconds since 1970, months written as numbers, patient numbers, a constant
+        for fine in [[1.6e9, 1.7e9], [202_401.0, 202_412.0], [1_000_001.0, 1_000_060.0], [5.0, 5.0]] {
+            assert_eq!(lost(&fine), None, "{fine:?}");
+        }
     }
 
     #[test]

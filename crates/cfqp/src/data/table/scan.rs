@@ -98,20 +98,12 @@ impl ColumnScan {
         if is_time || matches!(self.content(false), ColumnContent::Categories | ColumnContent::Dates) {
             return Vec::new();
         }
-        let outlier = self.extremes.outlier().map(|Outlier { value, place, others: [low, high] }| {
-            format!(
-                "{place}, column `{}`: {value} is far from all other values, which lie between {low} and {high}: correct it \
-                 or leave it empty",
-                self.name
-            )
+        let outlier = self.extremes.outlier().map(|outlier| {
+            let Outlier { place, .. } = outlier;
+            format!("{place}, column `{}`: {outlier}: correct it or leave it empty", self.name)
         });
-        let lost = self.extremes.common_size().map(|size| {
-            format!(
-                "column `{}`: the values lie between {} and {}, but are stored with 7 digits: subtract a number such as \
-                 {size:.0} from all of them",
-                self.name, self.extremes.min, self.extremes.max
-            )
-        });
+        let lost = self.extremes.lost_digits();
+        let lost = lost.map(|lost| format!("column `{}`: {}: {}", self.name, lost.problem, lost.hint));
         outlier.into_iter().chain(lost).collect()
     }
 
