@@ -63,10 +63,15 @@ pub fn parse_count(max: usize) -> impl Fn(&str) -> Result<usize, String> + Clone
     }
 }
 
-/// Parses a number that is neither infinite nor NaN.
+/// Parses a number that is finite in single precision.
 pub fn parse_finite(text: &str) -> Result<f32, String> {
-    match text.trim().parse::<f32>() {
-        Ok(value) if value.is_finite() => Ok(value),
+    parse_precise(text).map(|value| value as f32)
+}
+
+/// As [`parse_finite`], with all its digits.
+pub fn parse_precise(text: &str) -> Result<f64, String> {
+    match text.trim().parse::<f64>() {
+        Ok(value) if (value as f32).is_finite() => Ok(value),
         _ => Err("expected a finite number".to_owned()),
     }
 }

@@ -71,6 +71,8 @@ struct Report {
     #[serde(flatten)]
     evaluation: Evaluation,
     classes: usize,
+    /// Whether these are the units that the model was fitted to.
+    is_training_data: bool,
     #[serde(skip)]
     is_image: bool,
     peak_rss_mb: Option<f64>,
@@ -85,7 +87,13 @@ pub(super) fn run(args: &EvaluateArgs, output: &OutputArgs) -> Result<Output> {
     let truth = read_truth(truth_file)?;
     let evaluation = evaluate(&fitted, &data, &truth, settings.ask)?;
     let is_image = truth.y_new.shape().len() == 3;
-    let report = Report { evaluation, classes: fitted.classes(), is_image, peak_rss_mb: peak_rss_mb() };
+    let report = Report {
+        evaluation,
+        classes: fitted.classes(),
+        is_training_data: fitted.is_fitted_to(&data),
+        is_image,
+        peak_rss_mb: peak_rss_mb(),
+    };
     Output::new(summary(&report), &report)
 }
 
@@ -138,6 +146,12 @@ fn summary(report: &Report) -> String {
         ("answers without warnings", format_percent(found.ok)),
         ("seconds", format!("{:.2}", found.query_seconds)),
     ]);
+    if report.is_training_data {
+        rows.push((
+            "note",
+            "the model was fitted to these units: expect larger errors on new ones".to_owned(),
+        ));
+    }
     let rho = match (found.rho.rho, found.rho.source) {
         (Some(rho), RhoSource::Given) => format!("rho = {rho}"),
         _ => format!("rho: {}", found.rho),

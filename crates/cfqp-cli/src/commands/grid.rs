@@ -2,9 +2,10 @@
 
 use std::str::FromStr;
 
+use cfqp::ask::CurveSpec;
 use cfqp::{Layout, Model, Units};
 
-use crate::args::parse_finite;
+use crate::args::parse_precise;
 use crate::error::{Failure, Result};
 
 const MAX_STEPS: usize = 100_000;
@@ -12,8 +13,8 @@ const MAX_STEPS: usize = 100_000;
 /// Evenly spaced treatments.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Grid {
-    low: f32,
-    high: f32,
+    low: f64,
+    high: f64,
     steps: usize,
 }
 
@@ -25,7 +26,7 @@ impl FromStr for Grid {
         let &[low, high, steps] = &parts[..] else {
             return Err("expected LO:HI:N, for example 0.2:1:9".to_owned());
         };
-        let (low, high) = (parse_finite(low)?, parse_finite(high)?);
+        let (low, high) = (parse_precise(low)?, parse_precise(high)?);
         match steps.parse() {
             Ok(steps @ 2..=MAX_STEPS) if low < high => Ok(Self { low, high, steps }),
             Ok(2..=MAX_STEPS) => Err(format!("LO must be below HI: {low}, {high}")),
@@ -36,10 +37,9 @@ impl FromStr for Grid {
 
 impl Grid {
     /// The amounts, both ends included.
-    pub(super) fn amounts(&self) -> Vec<f32> {
-        let step = f64::from(self.high - self.low) / (self.steps - 1) as f64;
-        let at = |i: usize| (f64::from(self.low) + i as f64 * step) as f32;
-        (0..self.steps).map(at).collect()
+    pub(super) fn amounts(&self) -> Vec<f64> {
+        let step = (self.high - self.low) / (self.steps - 1) as f64;
+        (0..self.steps).map(|i| self.low + i as f64 * step).collect()
     }
 
     /// The treatments, after checking that those of the model are single numbers.
@@ -57,7 +57,8 @@ impl Grid {
                         cfqp query --treatment T1,T2";
             return Err(Failure::new(message, hint));
         }
-        Ok(Units::new("grid", vec![1], self.amounts())?)
+        let amounts = self.amounts();
+        Ok(fitted.curve_grid(&CurveSpec { amounts: Some(&amounts), ..CurveSpec::default() })?)
     }
 }
 

@@ -55,6 +55,7 @@ struct Report<'a> {
     missing_values: bool,
     scales_depend_on_treatment: bool,
     weights_depend_on_x: bool,
+    data_hash: Option<&'a str>,
     layout: Option<&'a Layout>,
     config: &'a FitConfig,
     fit: &'a FitReport,
@@ -77,6 +78,7 @@ pub(super) fn run(args: &ModelArgs) -> Result<Output> {
         missing_values: shapes.missing,
         scales_depend_on_treatment: scales,
         weights_depend_on_x: weights,
+        data_hash: fitted.data_hash(),
         layout: fitted.layout(),
         config: fitted.config(),
         fit: fitted.fit_report(),
@@ -91,6 +93,7 @@ pub(super) fn run(args: &ModelArgs) -> Result<Output> {
         ("class weights", dependence(weights, "x")),
         ("seed", fitted.config().seed.to_string()),
     ];
+    rows.extend(fitted.data_hash().map(|hash| ("hash of its data", hash.to_owned())));
     rows.extend(fitted.layout().map(|layout| ("columns", describe_columns(layout))));
     Output::new(
         format!("{}\n{}{}", shell_quote(&args.model), align_facts(&rows), summarise_fit(&fitted)),

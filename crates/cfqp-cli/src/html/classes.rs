@@ -78,6 +78,7 @@ impl DoseAxis {
     pub(super) fn place(&self, value: &TreatmentValue) -> Option<f64> {
         match value {
             TreatmentValue::Number(number) => Some(f64::from(*number)),
+            TreatmentValue::Precise(number) => Some(*number),
             TreatmentValue::Level(level) => {
                 let at = self.levels.as_ref()?.iter().position(|own| own == level)?;
                 Some(at as f64)
@@ -127,7 +128,7 @@ impl Page<'_> {
         let (question, grid) = (&self.report.question, &self.report.curves.grid);
         let level = |t: &[TreatmentValue], j: usize| match &t[j] {
             TreatmentValue::Level(level) => Some(level.clone()),
-            TreatmentValue::Number(_) => None,
+            TreatmentValue::Number(_) | TreatmentValue::Precise(_) => None,
         };
         let j = (0..question.treatments.len()).find(|&j| level(&grid[0], j).is_some())?;
         let levels = grid.iter().map(|t| level(t, j)).collect::<Option<Vec<_>>>()?;
@@ -329,6 +330,7 @@ fn curve_figure(axis: &DoseAxis, outcome: &OutcomeCurves) -> Markup {
 fn amount(t: &[TreatmentValue]) -> Option<f64> {
     match t {
         [TreatmentValue::Number(value)] => Some(f64::from(*value)),
+        [TreatmentValue::Precise(value)] => Some(*value),
         _ => None,
     }
 }

@@ -28,6 +28,7 @@ pub(super) fn capitalise(sentence: &str) -> String {
 pub(super) fn treatment_text(names: &[String], values: &[TreatmentValue]) -> String {
     let one = |(name, value): (&String, &TreatmentValue)| match value {
         TreatmentValue::Number(value) => format!("{name} {}", number(f64::from(*value))),
+        TreatmentValue::Precise(value) => format!("{name} {value}"),
         TreatmentValue::Level(level) => format!("{name} {level}"),
     };
     names.iter().zip(values).map(one).collect::<Vec<_>>().join(", ")

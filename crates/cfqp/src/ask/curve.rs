@@ -12,7 +12,7 @@ pub struct CurveSpec<'a> {
     /// given, else the only one with levels.
     pub over: Option<&'a str>,
     /// Its amounts; `None` is all its levels, the reference first.
-    pub amounts: Option<&'a [f32]>,
+    pub amounts: Option<&'a [f64]>,
     /// The values of other treatments, such as `drug=B`, separated by commas. Those that are not named are the ones that each
     /// unit received.
     pub held: Option<&'a str>,
@@ -28,7 +28,9 @@ impl Model {
         let over = varying_column(&columns, spec)?;
         let held = held_values(&columns, over, spec.held)?;
         let points = match (spec.amounts, &columns[over].levels) {
-            (Some(amounts), None) => amounts.iter().map(|amount| vec![*amount]).collect(),
+            (Some(amounts), None) => {
+                amounts.iter().map(|&amount| vec![columns[over].element(amount)]).collect()
+            }
             (None, Some(_)) => columns[over].level_elements(),
             (Some(_), Some(_)) => {
                 let problem = "the treatment has levels, which have no amounts between them";

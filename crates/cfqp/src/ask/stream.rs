@@ -148,10 +148,13 @@ fn drop_unobserved(data: &Dataset, path: &Path) -> Result<(Dataset, ReadSummary)
     Ok((data.pick(&observed)?, summary))
 }
 
-/// The columns `names` with new treatments, which have the levels of those that the model was fitted to.
+/// The columns `names` with new treatments, which have the levels and origins of those that the model was fitted to.
 fn new_columns(fitted: &[TreatmentColumn], names: Vec<String>) -> Vec<TreatmentColumn> {
-    let levels = |j: usize| fitted.get(j).and_then(|column| column.levels.clone());
-    names.into_iter().enumerate().map(|(j, name)| TreatmentColumn { name, levels: levels(j) }).collect()
+    let column = |(j, name): (usize, String)| match fitted.get(j) {
+        Some(fitted) => TreatmentColumn { name, ..fitted.clone() },
+        None => TreatmentColumn::number(name),
+    };
+    names.into_iter().enumerate().map(column).collect()
 }
 
 fn check_columns(path: &Path, layout: &Layout, names: &[String]) -> Result<()> {

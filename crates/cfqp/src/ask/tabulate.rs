@@ -78,6 +78,8 @@ struct OutcomeColumn {
     name: String,
     start: usize,
     count: usize,
+    /// What is added to its values.
+    origin: Option<f64>,
 }
 
 /// The column of times: point `first + j` of row `j`, in steps of `step` from the treatment.
@@ -157,7 +159,8 @@ impl Tabulation {
         for outcome in &self.outcomes {
             let (lower, upper) = (outcome.values(&answers.lower), outcome.values(&answers.upper));
             let widths = lower.iter().zip(upper).map(|(lower, upper)| upper - lower).collect();
-            output.push(format!("width_{}{}", outcome.name, bound.suffix()), self.column(outcome, widths));
+            let widths = self.column(outcome, widths, None);
+            output.push(format!("width_{}{}", outcome.name, bound.suffix()), widths);
         }
     }
 
@@ -212,7 +215,8 @@ impl Tabulation {
             let blocks =
                 [(point_prefix, &answers.point), ("lower_", &answers.lower), ("upper_", &answers.upper)];
             for (prefix, units) in blocks {
-                let column = self.column(outcome, outcome.values(units));
+                let origin = outcome.origin.filter(|_| matches!(asked, AskedTreatments::Outcome(_)));
+                let column = self.column(outcome, outcome.values(units), origin);
                 output.push(format!("{prefix}{}{suffix}", outcome.name), column);
             }
         }
@@ -236,11 +240,15 @@ impl Tabulation {
         }
     }
 
-    fn column(&self, outcome: &OutcomeColumn, values: Vec<f32>) -> OutputColumn {
-        match outcome.count {
-            1 => OutputColumn::Numbers(values),
+    /// The column of values that are relative to `origin`.
+    fn column(&self, outcome: &OutcomeColumn, values: Vec<f32>, origin: Option<f64>) -> OutputColumn {
+        match (outcome.count, origin) {
+            (1, Some(origin)) => {
+                OutputColumn::Precise(values.into_iter().map(|value| origin + f64::from(value)).collect())
+            }
+            (1, None) => OutputColumn::Numbers(values),
             _ if self.times.is_some() => OutputColumn::Numbers(values),
-            count => OutputColumn::Lists { length: count, values },
+            (count, _) => OutputColumn::Lists { length: count, values },
         }
     }
 
@@ -277,16 +285,22 @@ fn treatment_column(
     values: impl Iterator<Item = Option<TreatmentValue>>,
     rows: usize,
 ) -> OutputColumn {
-    let (mut numbers, mut levels) = (Vec::new(), Vec::new());
+    let (mut numbers, mut precise, mut levels) = (Vec::new(), Vec::new(), Vec::new());
     for value in values {
         match value {
             Some(TreatmentValue::Level(level)) => levels.extend(std::iter::repeat_n(level, rows)),
             Some(TreatmentValue::Number(number)) => numbers.extend(std::iter::repeat_n(number, rows)),
+            Some(TreatmentValue::Precise(number)) => precise.extend(std::iter::repeat_n(number, rows)),
             None if column.levels.is_some() => levels.extend(std::iter::repeat_n(String::new(), rows)),
+            None if column.origin.is_some() => precise.extend(std::iter::repeat_n(f64::NAN, rows)),
             None => numbers.extend(std::iter::repeat_n(f32::NAN, rows)),
         }
     }
-    if column.levels.is_some() { OutputColumn::Text(levels) } else { OutputColumn::Numbers(numbers) }
+    match column {
+        TreatmentColumn { levels: Some(_), .. } => OutputColumn::Text(levels),
+        TreatmentColumn { origin: Some(_), .. } => OutputColumn::Precise(precise),
+        _ => OutputColumn::Numbers(numbers),
+    }
 }
 
 /// The columns `rho`, missing if it is unknown, and `rho_source`.
@@ -319,12 +333,16 @@ fn outcome_columns(layout: Option<&Layout>, shape: &[usize]) -> Vec<OutcomeColum
     let elements: usize = shape.iter().product();
     let equal_columns = |names: Vec<String>| -> Vec<OutcomeColumn> {
         let count = elements / names.len().max(1);
-        let column = |(i, name): (usize, String)| OutcomeColumn { name, start: i * count, count };
+        let column =
+            |(i, name): (usize, String)| OutcomeColumn { name, start: i * count, count, origin: None };
         names.into_iter().enumerate().map(column).collect()
     };
     match layout.map(|layout| &layout.form) {
         Some(TableForm::Wide { y: Block::Features(features), .. }) => {
-            equal_columns(features.iter().flat_map(|feature| feature.names()).collect())
+            let mut columns = equal_columns(features.iter().flat_map(|feature| feature.names()).collect());
+            let origins = features.iter().flat_map(|f| std::iter::repeat_n(f.origin, f.elements()));
+            columns.iter_mut().zip(origins).for_each(|(column, origin)| column.origin = origin);
+            columns
         }
         Some(TableForm::Wide { y: Block::Lists { columns, .. }, .. }) => equal_columns(columns.clone()),
         Some(TableForm::Long(long)) => equal_columns(long.outcomes.clone()),

@@ -38,6 +38,7 @@ impl Model {
     pub fn treatment_text(&self, t: &[f32], number: impl Fn(f32) -> String) -> String {
         let text = |value: TreatmentValue| match value {
             TreatmentValue::Number(value) => number(value),
+            TreatmentValue::Precise(value) => value.to_string(),
             TreatmentValue::Level(level) => level,
         };
         let values = self.treatment_values(t).into_iter().map(text);

@@ -10,6 +10,10 @@ const MIN_REPEATS: usize = 3;
 const OUTLIER_GAP: f64 = 1000.0;
 /// Values whose range is a smaller share of their size have fewer than about 200 steps in single precision.
 const MIN_RANGE: f64 = 2e-5;
+/// Values whose range is a smaller share of their size are stored relative to an origin where this is possible.
+const MIN_ORIGIN_RANGE: f64 = 1e-3;
+/// Whole numbers up to this size are exact in single precision.
+const MAX_EXACT: f64 = 16_777_216.0;
 
 /// The extremes of a column, whose values have places `P`.
 #[derive(Clone, Debug)]
@@ -125,6 +129,19 @@ impl<P: Copy> Extremes<P> {
         })
     }
 
+    /// A round number near all values, if their range is so small compared with their size that single precision stores
+    /// their distances from it better than themselves.
+    pub(crate) fn origin(&self) -> Option<f64> {
+        let (range, size) = (self.max - self.min, self.min.abs().max(self.max.abs()));
+        let is_exact = self.is_whole && size <= MAX_EXACT;
+        if is_exact || range.is_nan() || range <= 0.0 || range >= MIN_ORIGIN_RANGE * size {
+            return None;
+        }
+        let unit = 10_f64.powf(range.log10().ceil());
+        let origin = (0.5 * (self.min + self.max) / unit).round() * unit;
+        Some(if origin.is_finite() { origin } else { self.min })
+    }
+
     /// Whether the range of the values is so small compared with their size that single precision loses their differences,
     /// with what to do about it.
     pub(crate) fn lost_digits(&self) -> Option<LostDigits> {
@@ -208,6 +225,23 @@ mod tests {
         let mut rare = vec![0.0; 1000];
         rare[3] = 1.0;
         assert_eq!(outlier(&rare), None, "a rare indicator");
+    }
+
+    #[test]
+    fn values_with_a_small_range_have_a_round_origin() {
+        let origin = |values: &[f64]| {
+            let mut extremes = Extremes::default();
+            values.iter().for_each(|&value| extremes.add(value, ()));
+            extremes.origin()
+        };
+        assert_eq!(origin(&[1e7 + 0.25, 1e7 + 1.5]), Some(1e7));
+        assert_eq!(origin(&[1e8 + 0.1, 1e8 + 0.9]), Some(1e8 + 1.0), "to the nearest whole number");
+        assert_eq!(origin(&[-5000.75, -5000.25]), Some(-5001.0));
+        assert_eq!(origin(&[1e9, 1e9 + 3.0]), Some(1e9));
+        // whole numbers that single precision stores exactly, a large range, a constant, nothing
+        for fine in [&[202_401.0, 202_412.0][..], &[1.6e9, 1.7e9], &[1e8 + 0.5; 2], &[]] {
+            assert_eq!(origin(fine), None, "{fine:?}");
+        }
     }
 
     #[test]

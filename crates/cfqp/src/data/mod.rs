@@ -6,6 +6,7 @@
 //! | arrays | [`Dataset::read_npz`], [`read_array`], [`write_npz`]; [`Mnist`] and [`read_idx`] |
 //! | tables | [`table`]: CSV, Parquet, Arrow and .xlsx files |
 
+mod content;
 mod dataset;
 mod extremes;
 mod files;

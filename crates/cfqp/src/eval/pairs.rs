@@ -121,7 +121,17 @@ fn pair_layout(path: &Path, units: PairedUnits<'_>) -> Result<Layout> {
     id.splice(0..0, units.layout.and_then(|layout| layout.id.clone()));
     id.dedup();
     let t = new(&treatment_names(units), "t_new")?.into_iter().enumerate();
-    let levels = |j: usize| units.layout.and_then(|layout| layout.t[j].levels.clone());
+    let column = |(j, name): (usize, String)| match units.layout {
+        Some(layout) => TreatmentColumn { name, ..layout.t[j].clone() },
+        None => TreatmentColumn::number(name),
+    };
+    let origins: Vec<Option<f64>> = units.layout.map_or(Vec::new(), |layout| {
+        layout.outcome_features().iter().map(|(_, feature)| feature.origin).collect()
+    });
+    let outcome = |(j, name): (usize, &String)| Feature {
+        origin: origins.get(j).copied().flatten(),
+        ..Feature::number(name)
+    };
     let y = new(&outcome_names(path, units)?, "y_new")?;
     Ok(Layout {
         id: Some(found(&id)?),
@@ -129,9 +139,9 @@ fn pair_layout(path: &Path, units: PairedUnits<'_>) -> Result<Layout> {
         form: TableForm::Wide {
             // pairs have no covariates
             x: Block::Features(Vec::new()),
-            y: Block::Features(y.iter().map(Feature::number).collect()),
+            y: Block::Features(y.iter().enumerate().map(outcome).collect()),
         },
-        t: t.map(|(j, name)| TreatmentColumn { name, levels: levels(j) }).collect(),
+        t: t.map(column).collect(),
         missing: units.layout.map_or(Vec::new(), |layout| layout.missing.clone()),
         delimiter: options.delimiter,
         decimal: units.layout.and_then(|layout| layout.decimal),

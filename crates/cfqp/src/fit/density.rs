@@ -4,7 +4,7 @@ use super::finish::assemble;
 use super::outcomes::{OutcomeHeads, outcome_scaler};
 use super::predictive_power::HeldOutPredictions;
 use crate::config::{Base, Classes, FitConfig};
-use crate::data::OutcomeKind;
+use crate::data::{Dataset, OutcomeKind};
 use crate::density::{
     Ensemble, FittedMember, LevelCalibration, Member, OutcomeScale, Problem, RowSummary, Rows, Score,
     Selected, Tried, class_views,
@@ -80,9 +80,10 @@ struct Candidate {
 
 /// Fits mixture density networks. The last `joined` units were given for validation.
 pub(super) fn fit_density(context: &Context<'_>, joined: usize) -> Result<Model> {
-    let kinds = context.data.outcome_kinds();
+    let data = ordered_units(context)?;
+    let kinds = data.outcome_kinds();
     let scaler = outcome_scaler(context.scaler, &kinds);
-    let context = &Context { scaler: &scaler, ..*context };
+    let context = &Context { data: &data, scaler: &scaler, ..*context };
     let Candidate { heads, rows, tried } = best_candidate(context, &kinds)?;
     let problem = problem(context, &rows, &heads);
     let selected = problem.select(tried)?;
@@ -112,11 +113,17 @@ pub(super) fn fit_density(context: &Context<'_>, joined: usize) -> Result<Model>
 
 /// The held-out score of every number of classes, on the scale of the outcomes that is best.
 pub(super) fn score_density_classes(context: &Context<'_>) -> Result<Vec<ClassScore>> {
-    let kinds = context.data.outcome_kinds();
+    let data = ordered_units(context)?;
+    let kinds = data.outcome_kinds();
     let scaler = outcome_scaler(context.scaler, &kinds);
-    let context = &Context { scaler: &scaler, ..*context };
+    let context = &Context { data: &data, scaler: &scaler, ..*context };
     let Candidate { heads, rows, tried } = best_candidate(context, &kinds)?;
     Ok(candidates(context, &problem(context, &rows, &heads).select(tried)?))
+}
+
+/// All units in the order of the split, which does not depend on their order in a file.
+fn ordered_units(context: &Context<'_>) -> Result<Dataset> {
+    context.data.pick(&context.split.all())
 }
 
 /// The outcome scale with the best held-out likelihood, with all numbers of classes tried.
@@ -413,7 +420,7 @@ impl HeldOut {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Dataset, Units};
+    use crate::data::Units;
     use crate::sim::{Table, TableWorld};
     use crate::{Fit, Resources};
 

@@ -68,6 +68,7 @@ pub(super) fn assemble(
         alternatives: Vec::new(),
         density: None,
         report,
+        data_hash: Some(context.data.content_hash()),
         layout: None,
     };
     let mut rng = stream(context.config.seed, &["support"]);

@@ -9,6 +9,8 @@ mod finish;
 mod known_classes;
 mod outcomes;
 mod paper;
+#[cfg(test)]
+mod permuted_tests;
 mod predictive_power;
 mod setup;
 mod study;

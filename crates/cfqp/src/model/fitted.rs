@@ -10,7 +10,7 @@ use super::predictor::Predictor;
 use super::{FitReport, Support};
 use crate::config::{Base, FitConfig};
 use crate::data::table::Layout;
-use crate::data::{OutcomeKind, Scaler};
+use crate::data::{Dataset, OutcomeKind, Scaler};
 use crate::density::{ClassWeights, NoiseLaw};
 use crate::models::Shapes;
 use crate::runtime::Pool;
@@ -82,6 +82,17 @@ impl Model {
         let checked = self.header.validate();
         checked.map_err(|problem| Error::data("layout", problem, "give the layout of the data"))?;
         Ok(self)
+    }
+
+    /// The hash of the units that the model was fitted to, those given for validation included; see
+    /// [`Dataset::content_hash`]. `None` for files of early versions.
+    pub fn data_hash(&self) -> Option<&str> {
+        self.header.data_hash.as_deref()
+    }
+
+    /// Whether `data` are the units that the model was fitted to, in any order.
+    pub fn is_fitted_to(&self, data: &Dataset) -> bool {
+        self.data_hash().is_some_and(|hash| hash == data.content_hash())
     }
 
     /// The version of this library that fitted the model.

@@ -35,6 +35,9 @@ pub(crate) struct Header {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub density: Option<DensityHeader>,
     pub report: FitReport,
+    /// The hash of the units that the model was fitted to; absent in files of early versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_hash: Option<String>,
     /// The columns of the table that the model was fitted to; absent in files of early versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layout: Option<Layout>,

@@ -29,7 +29,7 @@ pub use units::{UnitCurve, UnitSummary};
 use crate::Result;
 use crate::ask::{AskOptions, StreamBatch, Tabulation, UsedRho, Verdict, treatment_quantiles};
 use crate::config::{Base, FitConfig};
-use crate::data::table::{Layout, TreatmentValue, UnitBatch};
+use crate::data::table::{Layout, TreatmentColumn, TreatmentValue, UnitBatch, relative_name};
 use crate::data::{Dataset, Units};
 use crate::math::argmin;
 use crate::model::{FitReport, Model};
@@ -265,6 +265,13 @@ fn level_members(levels: &[Vec<f32>], t: &Units) -> Vec<Vec<usize>> {
     members
 }
 
+/// The name of the outcome whose first element is `j`. Values with an origin are shown relative to it.
+fn name_in_report(model: &Model, name: &str, j: usize) -> String {
+    let features = model.layout().map(Layout::outcome_features).unwrap_or_default();
+    let own = features.iter().find(|(elements, _)| elements.contains(&j));
+    relative_name(name, own.and_then(|(_, feature)| feature.origin))
+}
+
 /// Evenly spaced treatments between two quantiles.
 fn curve_grid(t: &Units) -> Result<Vec<Units>> {
     let start = treatment_quantiles(t, CURVE_START_QUANTILE)?;
@@ -291,7 +298,7 @@ impl<'a> ReportContext<'a> {
         };
         let outcomes = Tabulation::new(model)
             .outcomes()
-            .map(|(name, range)| Outcome { name: name.to_owned(), range })
+            .map(|(name, range)| Outcome { name: name_in_report(model, name, range.start), range })
             .collect();
         let grid = match &levels {
             Some(levels) => levels.iter().map(|t| one_treatment(t)).collect::<Result<_>>()?,
@@ -338,17 +345,32 @@ impl<'a> ReportContext<'a> {
         ReportQuestion {
             treatments: self.treatment_names(),
             outcomes: self.outcomes.iter().map(|outcome| outcome.name.clone()).collect(),
-            from: self.model.treatment_values(&self.from.row(0)),
-            median: self.model.treatment_values(&self.median.row(0)),
-            to: self.model.treatment_values(&self.to.row(0)),
+            from: self.treatment_values(&self.from.row(0)),
+            median: self.treatment_values(&self.median.row(0)),
+            to: self.treatment_values(&self.to.row(0)),
             rho: self.model.used_rho(self.ask.rho),
             level: self.ask.level,
         }
     }
 
+    /// The values of a treatment; amounts with an origin are shown relative to it.
+    fn treatment_values(&self, t: &[f32]) -> Vec<TreatmentValue> {
+        let relative = |column: TreatmentColumn| TreatmentColumn { origin: None, ..column };
+        let mut start = 0;
+        let mut value = |column: TreatmentColumn| {
+            let elements = &t[start..start + column.elements()];
+            start += column.elements();
+            column.value(elements)
+        };
+        self.model.treatment_columns().into_iter().map(|column| value(relative(column))).collect()
+    }
+
+    /// The names of the treatments; those of amounts with an origin say that they are relative to it.
     fn treatment_names(&self) -> Vec<String> {
         match self.model.layout() {
-            Some(layout) => layout.treatment_names(),
+            Some(layout) => {
+                layout.t.iter().map(|column| relative_name(&column.name, column.origin)).collect()
+            }
             None if self.data.t().elements() == 1 => vec!["t".to_owned()],
             None => (0..self.data.t().elements()).map(|j| format!("t{j}")).collect(),
         }

@@ -153,7 +153,7 @@ impl ReportContext<'_> {
                 }
             }
         }
-        let grid = grid.iter().map(|t| self.model.treatment_values(&t.row(0))).collect();
+        let grid = grid.iter().map(|t| self.treatment_values(&t.row(0))).collect();
         Ok((Curves { grid, outcomes }, overlap))
     }
 

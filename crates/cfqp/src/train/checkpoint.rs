@@ -39,19 +39,20 @@ struct Identity {
     version: String,
     settings: String,
     data: String,
-    /// How many of the last units were given for validation.
-    validation_units: usize,
+    /// The units given for validation.
+    validation: String,
 }
 
 impl Identity {
     fn new(config: &FitConfig, data: &Dataset, validation_units: usize) -> Result<Self> {
         // every job is named by its number of classes, so fits that differ only in K share a checkpoint
         let config = FitConfig { classes: Classes::Auto, max_classes: 1, ..config.clone() };
+        let first_validation = data.len() - validation_units;
         Ok(Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             settings: fingerprint(&config, &[])?,
-            data: fingerprint(&data.groups(), &[data.x(), data.t(), data.y()])?,
-            validation_units,
+            data: data.content_hash_of(0..first_validation),
+            validation: data.content_hash_of(first_validation..data.len()),
         })
     }
 
@@ -59,8 +60,8 @@ impl Identity {
     fn difference(&self, other: &Self) -> Option<&'static str> {
         let differences = [
             (self.version != other.version, "the version of the program differs"),
+            (self.validation != other.validation, "the validation data differ"),
             (self.data != other.data, "the data differ"),
-            (self.validation_units != other.validation_units, "the validation data differ"),
             (self.settings != other.settings, "the settings differ"),
         ];
         differences.into_iter().find(|(differs, _)| *differs).map(|(_, text)| text)

@@ -1,4 +1,7 @@
-//! The split of units into training, validation and calibration units.
+//! The split of units into training, validation and calibration units. It follows from what the units are, not from where
+//! they stand: a file with its rows in another order gives the same split.
+
+use std::ops::Range;
 
 use rand::seq::SliceRandom;
 
@@ -21,8 +24,7 @@ impl Split {
     /// Units of one subject are in the same set.
     pub(crate) fn new(data: &Dataset, rng: &mut Rng) -> Self {
         let n = data.len();
-        let mut subjects = data.groups_of(&(0..n).collect::<Vec<_>>());
-        subjects.shuffle(rng);
+        let mut subjects = shuffled_subjects(data, 0..n, rng);
         let held_out = (n * 15).div_ceil(100);
         let valid = take_units(&mut subjects, held_out);
         let calibration = take_units(&mut subjects, held_out);
@@ -33,16 +35,28 @@ impl Split {
     /// into calibration units, with the units of one subject together; the units before them are training units.
     pub(crate) fn with_held_out(data: &Dataset, held_out: usize, rng: &mut Rng) -> Self {
         let train = data.len() - held_out;
-        let mut subjects = data.groups_of(&(train..data.len()).collect::<Vec<_>>());
-        subjects.shuffle(rng);
+        let mut subjects = shuffled_subjects(data, train..data.len(), rng);
         let calibration = take_units(&mut subjects, held_out / 2);
-        Self { train: (0..train).collect(), valid: subjects.concat(), calibration }
+        let train = data.content_order(&(0..train).collect::<Vec<_>>());
+        Self { train, valid: subjects.concat(), calibration }
     }
 
     /// Training and validation units.
     pub(crate) fn learning(&self) -> Vec<usize> {
         self.train.iter().chain(&self.valid).copied().collect()
     }
+
+    /// All units, those of one subject next to each other.
+    pub(crate) fn all(&self) -> Vec<usize> {
+        [&self.train[..], &self.valid, &self.calibration].concat()
+    }
+}
+
+/// The rows of every subject, in an order that depends on the content of the units and on `rng` alone.
+fn shuffled_subjects(data: &Dataset, rows: Range<usize>, rng: &mut Rng) -> Vec<Vec<usize>> {
+    let mut subjects = data.groups_of(&data.content_order(&rows.collect::<Vec<_>>()));
+    subjects.shuffle(rng);
+    subjects
 }
 
 /// Removes subjects from the end until they have `units` units, and returns their units in the order of the subjects.
@@ -98,6 +112,19 @@ mod tests {
             (&split.train[..], &split.calibration[..], &split.valid[..]),
             (&rows[..70], &rows[70..85], &rows[85..])
         );
+    }
+
+    #[test]
+    fn the_split_does_not_depend_on_the_order_of_the_units() {
+        let values: Vec<f32> = (0..50).map(|i| (i * 13 % 50) as f32).collect();
+        let units = |values: &[f32]| Units::new("a", vec![1], values.to_vec()).unwrap();
+        let dataset = |values: &[f32]| Dataset::new(units(values), units(values), units(values)).unwrap();
+        let sets = |values: &[f32]| {
+            let split = Split::new(&dataset(values), &mut stream(1, &["split"]));
+            split.all().into_iter().map(|i| values[i]).collect::<Vec<_>>()
+        };
+        let reversed: Vec<f32> = values.iter().rev().copied().collect();
+        assert_eq!(sets(&reversed), sets(&values));
     }
 
     #[test]

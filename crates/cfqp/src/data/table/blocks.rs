@@ -22,9 +22,24 @@ pub(crate) fn scalar_features(
         let categories = is_category.then(|| scan.levels().into_keys().collect());
         let is_date = content == ColumnContent::Dates;
         let date = is_date.then(|| scan.date_encoding(spec.date_format, spec.date_parts));
-        Some(Feature { name: name.clone(), categories, date, outcome: None })
+        Some(Feature { name: name.clone(), categories, date, outcome: None, origin: None })
     };
     names.iter().filter_map(feature).collect()
+}
+
+/// What the numbers of the column `name` are stored relative to, if they need it.
+pub(crate) fn origin_of(name: &str, scans: &[ColumnScan]) -> Option<f64> {
+    scans.iter().find(|scan| scan.name == name)?.origin()
+}
+
+impl Block {
+    /// Sets the origins of columns of single numbers.
+    pub(super) fn set_origins(&mut self, scans: &[ColumnScan]) {
+        let Self::Features(features) = self else { return };
+        for feature in features.iter_mut().filter(|feature| feature.is_number()) {
+            feature.origin = origin_of(&feature.name, scans);
+        }
+    }
 }
 
 /// The treatments `names`, with their levels.
@@ -38,7 +53,7 @@ pub(crate) fn treatment_columns(
         let has_levels =
             |scan: &&ColumnScan| scan.content(categorical.contains(name)) == ColumnContent::Categories;
         let levels = scan.filter(has_levels).map(|scan| sort_levels(scan.levels().into_keys().collect()));
-        TreatmentColumn { name: name.clone(), levels }
+        TreatmentColumn { levels, ..TreatmentColumn::number(name) }
     };
     names.iter().map(column).collect()
 }

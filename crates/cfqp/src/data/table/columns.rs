@@ -38,16 +38,19 @@ pub(crate) struct ScalarColumn<'a> {
     pub cells: Cells<'a>,
     pub name: &'a str,
     pub reading: &'a Reading,
+    /// What is subtracted from numbers.
+    pub origin: f64,
 }
 
 impl ScalarColumn<'_> {
     /// The number in row `i`; NaN where it is missing, or not a number, which is a problem.
     pub(super) fn number(&self, i: usize, place: impl FnOnce() -> Place, problems: &mut Problems) -> f32 {
+        let store = |value: f64| (value - self.origin) as f32;
         match self.cells.cell(i, self.reading) {
             Cell::Missing => f32::NAN,
-            Cell::Number(value) | Cell::Formatted(value, _) if (value as f32).is_finite() => value as f32,
-            cell => match cell.value().filter(|value| (*value as f32).is_finite()) {
-                Some(value) => value as f32,
+            Cell::Number(value) | Cell::Formatted(value, _) if store(value).is_finite() => store(value),
+            cell => match cell.value().map(store).filter(|value| value.is_finite()) {
+                Some(value) => value,
                 None => {
                     self.report(i, place(), problems);
                     f32::NAN

@@ -198,6 +198,7 @@ impl Samples {
             match recorded {
                 None => elements.extend(std::iter::repeat_n(f32::NAN, column.elements())),
                 Some((TreatmentValue::Number(value), _)) => elements.push(*value),
+                Some((TreatmentValue::Precise(value), _)) => elements.push(column.element(*value)),
                 Some((TreatmentValue::Level(level), _)) => {
                     let unknown = || DropReason::UnknownCategory {
                         column: column.name.clone(),

@@ -83,6 +83,9 @@ pub struct Feature {
     /// The kind of an outcome; `None` for covariates. Yes or no with two `categories` is one element.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<OutcomeKind>,
+    /// What is subtracted from numbers that differ in late digits only, before they are stored in single precision.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<f64>,
 }
 
 /// The layout of a table with one row per sample.
@@ -164,6 +167,15 @@ impl TimeGrid {
     }
 }
 
+/// The name of values that are stored relative to `origin`, such as `y - 1000000`.
+pub(crate) fn relative_name(name: &str, origin: Option<f64>) -> String {
+    match origin {
+        None => name.to_owned(),
+        Some(origin) if origin < 0.0 => format!("{name} + {}", -origin),
+        Some(origin) => format!("{name} - {origin}"),
+    }
+}
+
 /// The shapes of one unit's arrays.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitShapes {
@@ -176,7 +188,12 @@ pub struct UnitShapes {
 impl Feature {
     /// A column of numbers.
     pub fn number(name: impl Into<String>) -> Self {
-        Self { name: name.into(), categories: None, date: None, outcome: None }
+        Self { name: name.into(), categories: None, date: None, outcome: None, origin: None }
+    }
+
+    /// Whether the column holds numbers, not categories or dates.
+    pub(crate) fn is_number(&self) -> bool {
+        self.categories.is_none() && self.date.is_none()
     }
 
     /// The number of elements that the column becomes.
@@ -305,7 +322,9 @@ impl Layout {
 impl Block {
     fn is_sound(&self) -> bool {
         match self {
-            Self::Features(_) => true,
+            Self::Features(features) => {
+                features.iter().all(|feature| feature.origin.is_none_or(f64::is_finite))
+            }
             Self::Lists { columns, column_shape, shape } => {
                 let count = |sides: &[usize]| sides.iter().try_fold(1_usize, |n, &side| n.checked_mul(side));
                 let total = count(column_shape).and_then(|size| size.checked_mul(columns.len()));

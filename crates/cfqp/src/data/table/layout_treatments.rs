@@ -107,7 +107,8 @@ mod tests {
     use super::*;
 
     fn drug() -> TreatmentColumn {
-        TreatmentColumn { name: "drug".into(), levels: Some(["A", "B", "C"].map(String::from).to_vec()) }
+        let levels = Some(["A", "B", "C"].map(String::from).to_vec());
+        TreatmentColumn { levels, ..TreatmentColumn::number("drug") }
     }
 
     fn layout(t: Vec<TreatmentColumn>) -> Layout {

@@ -57,6 +57,7 @@ pub use file_options::FileOptions;
 pub use format::FileFormat;
 pub use guard::is_catching_panics;
 pub use ids::Ids;
+pub(crate) use layout::relative_name;
 pub use layout::{Block, Feature, GridRange, Layout, SampleLayout, TableForm, TimeGrid, UnitShapes};
 pub(crate) use names::list_names;
 pub use output::{OutputBatch, OutputColumn};

@@ -44,6 +44,10 @@ pub(super) fn declare_outcomes(
             }
             _ => declared.of_numbers(),
         };
+        if feature.outcome.is_some_and(|kind| kind != OutcomeKind::Number) {
+            // counts and levels are what they are, not differences
+            feature.origin = None;
+        }
         if let (Some(OutcomeKind::YesNo), Some(levels)) = (feature.outcome, &mut feature.categories) {
             // no before yes
             levels.sort_by_key(|level| truth(level).unwrap_or(false));

@@ -21,7 +21,7 @@ pub enum OutputColumn {
     Integers(Vec<i64>),
     /// Numbers; NaN is written as missing.
     Numbers(Vec<f32>),
-    /// Numbers of double precision, such as times.
+    /// Numbers of double precision, such as times; NaN is written as missing.
     Precise(Vec<f64>),
     /// Texts; an empty one is written as missing.
     Text(Vec<String>),
@@ -56,7 +56,10 @@ impl OutputColumn {
         Ok(match self {
             Self::Integers(values) => Arc::new(Int64Array::from(values.clone())),
             Self::Numbers(values) => Arc::new(nullable(values)),
-            Self::Precise(values) => Arc::new(Float64Array::from(values.clone())),
+            Self::Precise(values) => {
+                let cell = |value: &f64| (!value.is_nan()).then_some(*value);
+                Arc::new(values.iter().map(cell).collect::<Float64Array>())
+            }
             Self::Text(values) => {
                 let cell = |text: &String| (!text.is_empty()).then(|| text.clone());
                 Arc::new(values.iter().map(cell).collect::<StringArray>())
@@ -74,7 +77,8 @@ impl OutputColumn {
         match self {
             Self::Integers(values) => write_display(&values[i], out),
             Self::Numbers(values) => write_number(values[i], style, out),
-            Self::Precise(values) => write_display(&values[i], out),
+            Self::Precise(values) if !values[i].is_nan() => write_display(&values[i], out),
+            Self::Precise(_) => write_number(f32::NAN, style, out),
             Self::Text(values) if style == TextStyle::Json && values[i].is_empty() => out.push_str("null"),
             Self::Text(values) if style == TextStyle::Json => {
                 write_display(&serde_json::Value::from(values[i].as_str()), out);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::blocks::{array_block, scalar_features, treatment_columns};
+use super::blocks::{array_block, origin_of, scalar_features, treatment_columns};
 use super::cells::Reading;
 use super::dates::{DateEncoding, DateText, parse_date, read_date};
 use super::file_options::FileOptions;
@@ -123,9 +123,15 @@ impl ResolvedColumns {
         scans: &[ColumnScan],
         categorical: &[String],
     ) -> Result<Layout, Problem> {
-        let x = array_block("x", &self.x, scans, categorical, spec)?;
-        let y = array_block("y", &self.y, scans, categorical, spec)?;
-        Ok(self.layout(spec, scans, categorical, TableForm::Wide { x, y }))
+        let mut x = array_block("x", &self.x, scans, categorical, spec)?;
+        let mut y = array_block("y", &self.y, scans, categorical, spec)?;
+        x.set_origins(scans);
+        y.set_origins(scans);
+        let mut layout = self.layout(spec, scans, categorical, TableForm::Wide { x, y });
+        for column in layout.t.iter_mut().filter(|column| column.levels.is_none()) {
+            column.origin = origin_of(&column.name, scans);
+        }
+        Ok(layout)
     }
 
     fn layout(

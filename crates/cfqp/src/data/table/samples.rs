@@ -95,7 +95,9 @@ struct SampleCells<'a> {
 
 impl<'a> SampleCells<'a> {
     fn new(columns: &SampleColumns<'a>, chunk: &'a Chunk, reading: &'a Reading) -> Result<Self, Problem> {
-        let named = |name: &'a str| Ok(ScalarColumn { cells: scalar_cells(chunk, name)?, name, reading });
+        let named = |name: &'a str| {
+            Ok(ScalarColumn { cells: scalar_cells(chunk, name)?, name, reading, origin: 0.0 })
+        };
         let all = |names: &'a [String]| names.iter().map(|name| named(name)).collect::<Result<Vec<_>, _>>();
         let fixed = columns.fixed.iter().map(|feature| named(&feature.name));
         let t = columns.t.iter().map(|treatment| Ok((treatment, named(&treatment.name)?)));

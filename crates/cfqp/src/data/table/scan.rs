@@ -92,8 +92,15 @@ impl ColumnScan {
         (self.numbers > 0).then(|| self.sum / self.numbers as f64)
     }
 
-    /// What is wrong with the numbers of a covariate, treatment or outcome, so that a fit would go wrong.
-    pub(crate) fn value_problems(&self) -> Vec<String> {
+    /// The number that the values of a column of single numbers are stored relative to, if they need one.
+    pub(crate) fn origin(&self) -> Option<f64> {
+        let is_number = self.content(false) == ColumnContent::Numbers && self.texts.count == 0;
+        self.extremes.origin().filter(|_| is_number)
+    }
+
+    /// What is wrong with the numbers of a covariate, treatment or outcome, so that a fit would go wrong; `has_origin` if they
+    /// may be stored relative to an origin.
+    pub(crate) fn value_problems(&self, has_origin: bool) -> Vec<String> {
         let is_time = matches!(self.role, ColumnRole::Time | ColumnRole::TreatedAt);
         if is_time || matches!(self.content(false), ColumnContent::Categories | ColumnContent::Dates) {
             return Vec::new();
@@ -102,7 +109,7 @@ impl ColumnScan {
             let Outlier { place, .. } = outlier;
             format!("{place}, column `{}`: {outlier}: correct it or leave it empty", self.name)
         });
-        let lost = self.extremes.lost_digits();
+        let lost = self.extremes.lost_digits().filter(|_| !(has_origin && self.origin().is_some()));
         let lost = lost.map(|lost| format!("column `{}`: {}: {}", self.name, lost.problem, lost.hint));
         outlier.into_iter().chain(lost).collect()
     }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::layout::{Block, Layout, TableForm, TimeGrid};
+use super::layout::{Block, Layout, TableForm, TimeGrid, relative_name};
 use super::read_summary::{DroppedUnits, ReadSummary};
 use super::role::ColumnRole;
 use super::scan::{ColumnContent, ColumnScan};
@@ -140,8 +140,9 @@ impl TableSummary {
             ..Self::from_arrays(data)
         };
         (summary.treatments, summary.treatment_levels) = summarise_treatments(layout, data);
+        let is_wide = layout.samples().is_none();
         let numbers = scans.iter().zip(&summary.columns).filter(|(_, column)| column.categories.is_none());
-        summary.problems = numbers.flat_map(|(scan, _)| scan.value_problems()).collect();
+        summary.problems = numbers.flat_map(|(scan, _)| scan.value_problems(is_wide)).collect();
         summary.problems.extend(summary.find_problems());
         summary.warnings = summary.find_warnings(scans, Warning::find(data, Some(layout)));
         summary.warnings.extend(suspicious_columns(scans, categorical));
@@ -308,7 +309,10 @@ fn summarise_treatments(layout: &Layout, data: &Dataset) -> (Vec<TreatmentSummar
     for column in &layout.t {
         let range = start..start + column.elements();
         match &column.levels {
-            None => numbers.push(TreatmentSummary::new(column.name.clone(), start, data)),
+            None => {
+                let name = relative_name(&column.name, column.origin);
+                numbers.push(TreatmentSummary::new(name, start, data));
+            }
             Some(names) => {
                 let units = |elements: &[f32]| {
                     (0..data.len()).filter(|&i| data.t().row(i)[range.clone()] == *elements).count()

@@ -37,13 +37,15 @@ impl TreatmentKind {
 }
 
 /// A column that holds a treatment. One of numbers is serialised as its name.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "StoredColumn", into = "StoredColumn")]
 pub struct TreatmentColumn {
     /// The name of the column.
     pub name: String,
     /// The levels, the reference first; `None` for numbers.
     pub levels: Option<Vec<String>>,
+    /// What is subtracted from numbers that differ in late digits only, before they are stored in single precision.
+    pub origin: Option<f64>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -51,22 +53,26 @@ pub struct TreatmentColumn {
 enum StoredColumn {
     Numbers(String),
     Levels { name: String, levels: Vec<String> },
+    Relative { name: String, origin: f64 },
 }
 
 impl From<StoredColumn> for TreatmentColumn {
     fn from(stored: StoredColumn) -> Self {
         match stored {
             StoredColumn::Numbers(name) => Self::number(name),
-            StoredColumn::Levels { name, levels } => Self { name, levels: Some(levels) },
+            StoredColumn::Levels { name, levels } => Self { levels: Some(levels), ..Self::number(name) },
+            StoredColumn::Relative { name, origin } => Self { origin: Some(origin), ..Self::number(name) },
         }
     }
 }
 
 impl From<TreatmentColumn> for StoredColumn {
     fn from(column: TreatmentColumn) -> Self {
-        match column.levels {
-            None => Self::Numbers(column.name),
-            Some(levels) => Self::Levels { name: column.name, levels },
+        let TreatmentColumn { name, levels, origin } = column;
+        match (levels, origin) {
+            (Some(levels), _) => Self::Levels { name, levels },
+            (None, Some(origin)) => Self::Relative { name, origin },
+            (None, None) => Self::Numbers(name),
         }
     }
 }
@@ -77,6 +83,8 @@ impl From<TreatmentColumn> for StoredColumn {
 pub enum TreatmentValue {
     /// An amount.
     Number(f32),
+    /// An amount of which single precision would lose digits.
+    Precise(f64),
     /// The name of a level.
     Level(String),
 }
@@ -85,6 +93,7 @@ impl fmt::Display for TreatmentValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Number(value) => write!(f, "{value}"),
+            Self::Precise(value) => write!(f, "{value}"),
             Self::Level(level) => f.write_str(level),
         }
     }
@@ -93,7 +102,7 @@ impl fmt::Display for TreatmentValue {
 impl TreatmentColumn {
     /// A column of numbers.
     pub fn number(name: impl Into<String>) -> Self {
-        Self { name: name.into(), levels: None }
+        Self { name: name.into(), levels: None, origin: None }
     }
 
     /// The number of elements that the column becomes.
@@ -114,7 +123,7 @@ impl TreatmentColumn {
         let are_distinct = |levels: &Vec<String>| {
             levels.len() > 1 && (1..levels.len()).all(|i| !levels[..i].contains(&levels[i]))
         };
-        self.levels.as_ref().is_none_or(are_distinct)
+        self.levels.as_ref().is_none_or(are_distinct) && self.origin.is_none_or(f64::is_finite)
     }
 
     /// Writes the elements of level `k`, of which 0 is the reference.
@@ -146,13 +155,19 @@ impl TreatmentColumn {
 
     /// The value that these elements stand for.
     pub fn value(&self, elements: &[f32]) -> TreatmentValue {
-        match &self.levels {
-            None => TreatmentValue::Number(elements[0]),
-            Some(levels) => {
+        match (&self.levels, self.origin) {
+            (None, None) => TreatmentValue::Number(elements[0]),
+            (None, Some(origin)) => TreatmentValue::Precise(origin + f64::from(elements[0])),
+            (Some(levels), _) => {
                 let k = elements.iter().position(|element| *element > 0.5).map_or(0, |k| k + 1);
                 TreatmentValue::Level(levels[k].clone())
             }
         }
+    }
+
+    /// The element of an amount.
+    pub(crate) fn element(&self, amount: f64) -> f32 {
+        (amount - self.origin.unwrap_or(0.0)) as f32
     }
 
     /// The elements of a value that a user wrote.
@@ -161,7 +176,7 @@ impl TreatmentColumn {
         let Some(levels) = &self.levels else {
             // as in the cells of a table, true is 1
             let truth = || Cell::Text(text).value();
-            let value = parse_number(text).or_else(truth).map(|value| value as f32);
+            let value = parse_number(text).or_else(truth).map(|value| self.element(value));
             let value = value.filter(|value| value.is_finite());
             return value.map(|value| vec![value]).ok_or_else(|| self.not_a_number(text));
         };
@@ -207,7 +222,8 @@ mod tests {
     use super::*;
 
     fn drug() -> TreatmentColumn {
-        TreatmentColumn { name: "drug".into(), levels: Some(["A", "B", "C"].map(String::from).to_vec()) }
+        let levels = Some(["A", "B", "C"].map(String::from).to_vec());
+        TreatmentColumn { levels, ..TreatmentColumn::number("drug") }
     }
 
     #[test]
@@ -228,5 +244,16 @@ mod tests {
         let text = serde_json::to_string(&columns).unwrap();
         assert_eq!(text, r#"["dose",{"name":"drug","levels":["A","B","C"]}]"#);
         assert_eq!(serde_json::from_str::<Vec<TreatmentColumn>>(&text).unwrap(), columns);
+    }
+
+    #[test]
+    fn amounts_that_differ_in_late_digits_keep_them() {
+        let time = TreatmentColumn { origin: Some(1e8), ..TreatmentColumn::number("time") };
+        let elements = time.parse("100000000.25").unwrap();
+        assert_eq!(elements, [0.25]);
+        assert_eq!(time.value(&elements).to_string(), "100000000.25");
+        let text = serde_json::to_string(&time).unwrap();
+        assert_eq!(serde_json::from_str::<TreatmentColumn>(&text).unwrap(), time);
+        assert!(!TreatmentColumn { origin: Some(f64::NAN), ..time }.is_sound());
     }
 }

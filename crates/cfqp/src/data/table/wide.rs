@@ -184,9 +184,10 @@ impl ChunkColumns<'_> {
         out: &mut RowValues,
     ) {
         let Some(levels) = &treatment.levels else {
-            return self.feature(&Feature::number(&treatment.name), cells, start, out);
+            let amounts = Feature { origin: treatment.origin, ..Feature::number(&treatment.name) };
+            return self.feature(&amounts, cells, start, out);
         };
-        let column = ScalarColumn { cells, name: &treatment.name, reading: self.reading };
+        let column = ScalarColumn { cells, name: &treatment.name, reading: self.reading, origin: 0.0 };
         let elements = start..start + treatment.elements();
         self.encode_levels(&column, levels, elements, out, |k, elements| treatment.write_level(k, elements));
     }
@@ -211,7 +212,8 @@ impl ChunkColumns<'_> {
     /// Writes the elements of a column, from element `start` on.
     fn feature(&mut self, feature: &Feature, cells: Cells<'_>, start: usize, out: &mut RowValues) {
         let chunk = self.chunk;
-        let column = ScalarColumn { cells, name: &feature.name, reading: self.reading };
+        let origin = feature.origin.unwrap_or(0.0);
+        let column = ScalarColumn { cells, name: &feature.name, reading: self.reading, origin };
         match (&feature.categories, &feature.date) {
             (Some(levels), _) if feature.outcome == Some(OutcomeKind::YesNo) => {
                 // no is 0, yes is 1

@@ -5,7 +5,7 @@ use super::*;
 const DRUGS: &str = "id,age,drug,dose,y\na,30,B,0.5,1\nb,40,A,0.7,2\nc,50,C,0.9,3\nd,60,,1,4\ne,70,A,1,5\n";
 
 fn column(name: &str, levels: &str) -> TreatmentColumn {
-    TreatmentColumn { name: name.into(), levels: Some(strings(levels)) }
+    TreatmentColumn { levels: Some(strings(levels)), ..TreatmentColumn::number(name) }
 }
 
 #[test]
