@@ -194,15 +194,17 @@ fn values_that_differ_in_late_digits_keep_them_and_outliers_are_named() {
         answers.lines().skip(1).map(|line| line.split(',').nth(at).unwrap().parse().unwrap()).collect()
     };
     let plain = answers("data", "0.9", "y");
-    let near = |values: &[f64], scale: f64, origin: f64, tolerance: f64| {
-        values.iter().zip(&plain).all(|(value, plain)| ((value - origin) / scale - plain).abs() < tolerance)
+    // other digits give another split, and so a fit that differs by its random part only: 0.07 of standard deviation 1
+    let is_near = |values: &[f64], scale: f64, origin: f64| {
+        let distances =
+            values.iter().zip(&plain).map(|(value, plain)| ((value - origin) / scale - plain).abs());
+        distances.sum::<f64>() < 0.15 * plain.len() as f64
     };
-    // the same answers around another origin, up to what the text of 1e7 + y or 1e8 + t has lost
-    assert!(near(&answers("large", "0.9", "y"), 1.0, 1e7, 0.02));
-    assert!(near(&answers("shifted", "100000000.9", "y"), 1.0, 0.0, 0.02));
-    assert!(answers("shifted", "100000000.9", "t_new").iter().all(|t| (t - 100_000_000.9).abs() < 1e-6));
+    assert!(is_near(&answers("large", "0.9", "y"), 1.0, 1e7));
+    assert!(is_near(&answers("shifted", "100000000.9", "y"), 1.0, 0.0));
+    assert!(answers("shifted", "100000000.9", "t_new").iter().all(|t| t.to_string() == "100000000.9"));
     // small numbers are numbers
-    assert!(near(&answers("small", "0.9", "y"), 1e-13, 0.0, 0.02));
+    assert!(is_near(&answers("small", "0.9", "y"), 1e-13, 0.0));
     let curve = "curve m.cfqp shifted.csv --grid 100000000.2:100000000.8:4 --out c.csv -q";
     succeed(path, &format!("fit shifted.csv {columns} --force"));
     succeed(path, curve);

@@ -6,7 +6,7 @@ use super::kind_columns::{CategoryColumn, push_counts, push_levels};
 use super::rho::{RhoBound, UsedRho};
 use crate::data::table::{
     Block, DateEncoding, Ids, Layout, OutputBatch, OutputColumn, TableForm, TreatmentColumn, TreatmentValue,
-    UnitBatch,
+    UnitBatch, absolute,
 };
 use crate::data::{OutcomeKind, Units};
 use crate::model::Model;
@@ -244,7 +244,7 @@ impl Tabulation {
     fn column(&self, outcome: &OutcomeColumn, values: Vec<f32>, origin: Option<f64>) -> OutputColumn {
         match (outcome.count, origin) {
             (1, Some(origin)) => {
-                OutputColumn::Precise(values.into_iter().map(|value| origin + f64::from(value)).collect())
+                OutputColumn::Precise(values.into_iter().map(|value| absolute(origin, value)).collect())
             }
             (1, None) => OutputColumn::Numbers(values),
             _ if self.times.is_some() => OutputColumn::Numbers(values),

@@ -167,15 +167,6 @@ impl TimeGrid {
     }
 }
 
-/// The name of values that are stored relative to `origin`, such as `y - 1000000`.
-pub(crate) fn relative_name(name: &str, origin: Option<f64>) -> String {
-    match origin {
-        None => name.to_owned(),
-        Some(origin) if origin < 0.0 => format!("{name} + {}", -origin),
-        Some(origin) => format!("{name} - {origin}"),
-    }
-}
-
 /// The shapes of one unit's arrays.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitShapes {

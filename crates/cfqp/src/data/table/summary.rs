@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use super::layout::{Block, Layout, TableForm, TimeGrid, relative_name};
+use super::layout::{Block, Layout, TableForm, TimeGrid};
+use super::origin::relative_name;
 use super::read_summary::{DroppedUnits, ReadSummary};
 use super::role::ColumnRole;
 use super::scan::{ColumnContent, ColumnScan};

@@ -10,6 +10,7 @@ use super::cells::Cell;
 use super::levels::LevelIndex;
 use super::names::{list_names, nearest};
 use super::numbers::parse_number;
+use super::origin::absolute;
 use super::problem::{Problem, quote_in_hint, shorten};
 
 /// What the values of a treatment are.
@@ -157,7 +158,7 @@ impl TreatmentColumn {
     pub fn value(&self, elements: &[f32]) -> TreatmentValue {
         match (&self.levels, self.origin) {
             (None, None) => TreatmentValue::Number(elements[0]),
-            (None, Some(origin)) => TreatmentValue::Precise(origin + f64::from(elements[0])),
+            (None, Some(origin)) => TreatmentValue::Precise(absolute(origin, elements[0])),
             (Some(levels), _) => {
                 let k = elements.iter().position(|element| *element > 0.5).map_or(0, |k| k + 1);
                 TreatmentValue::Level(levels[k].clone())
