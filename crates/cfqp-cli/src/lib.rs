@@ -44,7 +44,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let cli = args::Cli::parse_from(&args);
     let is_input = |pair: &&[OsString]| pair[0] != "--out" && Path::new(&pair[1]).is_file();
     cli.memory.apply(args.windows(2).filter(is_input).map(|pair| Path::new(&pair[1])));
-    finish(commands::run(&cli), &cli.output)
+    let checked = cfqp::DeviceKind::Cpu.validate().map_err(error::Failure::from);
+    finish(checked.and_then(|()| commands::run(&cli)), &cli.output)
 }
 
 /// Sets up the process: damaged files are reported as errors, and the allocator keeps its buffers.

@@ -1,5 +1,7 @@
 //! Threads, device and memory.
 
+use std::io::Write as _;
+
 use clap::Args;
 
 pub use cfqp::eval::peak_rss_mb;
@@ -7,6 +9,7 @@ use cfqp::{DeviceKind, Monitor, Resources, Stage};
 
 use crate::args::{parse_choice, parse_count};
 use crate::error::Result;
+use crate::output::printable;
 
 const MAX_THREADS: usize = 1024;
 
@@ -23,9 +26,13 @@ pub struct ResourceArgs {
 }
 
 impl ResourceArgs {
-    /// Opens the device.
+    /// Opens the device, and says on stderr which one it is unless it is the processor.
     pub fn resolve(&self) -> Result<Resources> {
-        self.device.validate()?;
+        if let Some(description) = self.device.describe()? {
+            let note = format!("note: --device {}: {description}\n", self.device.name());
+            // nothing can be said if stderr is closed
+            let _ = std::io::stderr().write_all(printable(&note).as_bytes());
+        }
         let all = Resources::default();
         let threads = self.threads.unwrap_or(all.threads);
         Ok(Resources { threads, device: self.device, ..all })

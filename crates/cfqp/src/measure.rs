@@ -1,5 +1,7 @@
 //! Single training steps, EM steps and operations, for benchmarks. Not part of the public interface.
 
+mod pass;
+
 use burn::tensor::{Device, Tensor};
 use rand::RngExt as _;
 
@@ -16,6 +18,9 @@ use crate::train::Trainer;
 
 pub use crate::math::cluster::{Clusters, GaussianMixture, GaussianMixtureFit, KMeans, Rows};
 pub use crate::rng::{Rng, stream};
+pub use pass::NetworkPass;
+#[cfg(test)]
+pub(crate) use pass::{gradients, values};
 
 /// A network and the shapes of its data.
 #[derive(Clone, Debug)]

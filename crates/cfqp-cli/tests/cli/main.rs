@@ -6,6 +6,7 @@ mod groups;
 mod hardening;
 mod help;
 mod interrupted;
+mod isa;
 mod killed;
 mod kinds;
 mod no_outcome;

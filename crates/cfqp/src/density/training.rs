@@ -362,6 +362,7 @@ mod tests {
 
     use super::*;
     use crate::density::{ClassWeights, NoiseLaw};
+    use crate::math::isa::testing::with_each_isa;
     use crate::stream;
 
     /// Subjects of one to three rows, with two outcomes, one of which is missing in two rows.
@@ -487,5 +488,23 @@ mod tests {
         assert!(free.iter().zip(&given).all(|(a, b)| (a - b).abs() < 1e-5));
         let certain = [1.0, 0.0, 0.0].repeat(3);
         assert_ne!(gradient(&form, &rows, &parameters, Some(&certain)), free);
+    }
+
+    #[test]
+    fn each_instruction_set_gives_the_same_bits() {
+        let rows = rows();
+        let form = form(NoiseLaw::Skewed, ClassWeights::CovariatesAndTreatment, true, 4);
+        let responsibilities = [0.6, 0.3, 0.1].repeat(3);
+        let start = Solution { responsibilities, evidence: 0.0, smoothness: vec![1.0; 3] };
+        let task = Task { rows: &rows, train: &[0, 1, 2], held_out: &[0, 2], start: &start };
+        let schedule = Schedule { steps: 200, batch: 2, learning_rate: 5e-3 };
+        let results = with_each_isa(1, || {
+            let trained = train(&form, &task, &schedule, &mut stream(3, &["train"]), &()).unwrap();
+            let member = trained.member;
+            let likelihoods = member.log_likelihoods(&rows, &[0, 1, 2]);
+            (member.posteriors(&rows, &[0, 1, 2]), likelihoods, member.parameters, trained.steps)
+        });
+        assert!(results[0].1.3 > 20, "training was stopped at its start");
+        assert!(results.iter().all(|(_, result)| *result == results[0].1));
     }
 }

@@ -16,6 +16,7 @@ pub(super) fn with_context<R>(
     run: impl FnOnce(&Context<'_>) -> Result<R>,
 ) -> Result<R> {
     let config = fit.config.clone().into_valid()?;
+    let device = fit.resources.device.open()?;
     check_size(data)?;
     data.check_observed()?;
     data.check_scales()?;
@@ -36,7 +37,7 @@ pub(super) fn with_context<R>(
         scaler: &prepared.scaler,
         shapes: &prepared.shapes,
         split: &prepared.split,
-        device: &fit.resources.device.open()?,
+        device: &device,
         pool: &pool,
         monitor: fit.monitor,
         checkpoint: &checkpoint,

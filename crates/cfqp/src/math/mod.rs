@@ -3,9 +3,11 @@
 
 pub(crate) mod cluster;
 mod coverage;
+pub(crate) mod isa;
 mod linear;
 mod mixture_quantile;
 mod partition;
+pub(crate) mod product;
 mod quadrature;
 pub(crate) mod simd;
 mod special;

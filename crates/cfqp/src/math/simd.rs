@@ -2,17 +2,18 @@
 //!
 //! Sums are kept in a fixed number of lanes, so that every processor adds in the same order.
 
+#[cfg(target_arch = "x86_64")]
+use super::isa::Isa;
+
 /// The number of partial sums.
 pub(crate) const LANES: usize = 16;
 
-/// Calls `f`, compiled for AVX-512, for AVX2 or for the baseline target, whichever is the widest that the processor has.
+/// Calls `f`, compiled for the instruction set in use.
 /// Functions that `f` calls are compiled in the same way if they are always inlined.
 #[inline(always)]
 pub(crate) fn with_simd<R>(f: impl FnOnce() -> R) -> R {
     #[cfg(target_arch = "x86_64")]
     {
-        use std::is_x86_feature_detected as has;
-
         #[target_feature(enable = "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw")]
         fn avx512<R>(f: impl FnOnce() -> R) -> R {
             f()
@@ -21,14 +22,12 @@ pub(crate) fn with_simd<R>(f: impl FnOnce() -> R) -> R {
         fn avx2<R>(f: impl FnOnce() -> R) -> R {
             f()
         }
-        // the standard library detects features once and caches the result
-        if has!("avx2") && has!("fma") {
-            if has!("avx512f") && has!("avx512vl") && has!("avx512dq") && has!("avx512bw") {
-                // SAFETY: every target feature of `avx512` was detected on this processor by the two checks above.
-                return unsafe { avx512(f) };
-            }
-            // SAFETY: both target features of `avx2` were detected on this processor by the check above.
-            return unsafe { avx2(f) };
+        match Isa::active() {
+            // SAFETY: `Isa::active` is at most `Isa::widest`, which detected every target feature of `avx512`.
+            Isa::Avx512 => return unsafe { avx512(f) },
+            // SAFETY: `Isa::active` is at most `Isa::widest`, which detected both target features of `avx2`.
+            Isa::Avx2 => return unsafe { avx2(f) },
+            Isa::Portable => {}
         }
     }
     f()

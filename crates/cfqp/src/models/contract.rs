@@ -1,11 +1,11 @@
 //! The contract of every network.
 
-use burn::module::{ModuleVisitor, Param};
-use burn::tensor::{Device, Gradients, Tensor};
+use burn::tensor::{Device, Tensor};
 use rand_distr::{Distribution, StandardNormal};
 
 use super::{Input, Network, Shapes};
 use crate::data::NamedArray;
+use crate::measure::{gradients, values};
 use crate::nn::{load_weights, save_weights, tensor};
 use crate::{Result, Rng, stream};
 
@@ -116,43 +116,6 @@ pub(crate) fn batch(shapes: &Shapes, n: usize, rng: &mut Rng, device: &Device) -
     };
     let class = (shapes.classes > 0).then(|| one_hot(shapes.classes));
     Input { x, missing, t, class, dropout: None }
-}
-
-/// The gradients of all trainable parameters; zeros where none arrived.
-pub(crate) fn gradients(network: &impl Network, grads: &Gradients) -> Vec<NamedArray> {
-    let mut visitor = Collect { path: Vec::new(), grads, found: Vec::new() };
-    network.visit(&mut visitor);
-    visitor.found
-}
-
-struct Collect<'a> {
-    path: Vec<String>,
-    grads: &'a Gradients,
-    found: Vec<NamedArray>,
-}
-
-impl ModuleVisitor for Collect<'_> {
-    fn enter_module(&mut self, name: &str, _: &str) {
-        self.path.push(name.to_owned());
-    }
-    fn exit_module(&mut self, _: &str, _: &str) {
-        self.path.pop();
-    }
-    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        if param.is_require_grad() {
-            let (name, shape) = (self.path.join("."), param.dims().to_vec());
-            let values = match param.val().grad(self.grads) {
-                Some(gradient) => values(gradient),
-                None => vec![0.0; shape.iter().product()],
-            };
-            self.found.push(NamedArray { name, shape, values });
-        }
-    }
-}
-
-/// The values of a tensor.
-pub(crate) fn values<const D: usize>(x: Tensor<D>) -> Vec<f32> {
-    x.into_data().try_into_vec().unwrap()
 }
 
 /// The largest difference of two arrays' elements; NaN if any is NaN.

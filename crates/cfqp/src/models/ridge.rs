@@ -1,8 +1,7 @@
 //! Ridge regression: W = argmin |Z W + c - Y|^2 + penalty n |W_p|^2, with standardised columns of Z, where W_p are
 //! the rows of W that are penalised.
 
-use gemm::{Parallelism, gemm};
-
+use crate::math::product::{Matrix, product};
 use crate::math::{NotPositiveDefinite, cholesky_solve, dot};
 
 /// The penalties to choose from by held-out units.
@@ -238,32 +237,7 @@ fn times_transpose(a: &[f64], n: usize, p: usize) -> Vec<f64> {
 fn transpose_times(a: &[f64], p: usize, b: &[f64], q: usize, n: usize) -> Vec<f64> {
     let mut c = vec![0.0; p * q];
     assert!(a.len() == n * p && b.len() == n * q, "matrices of n rows");
-    // SAFETY: c is p x q with row stride q, a' is p x n with column stride p and row stride 1, and b is n x q with row
-    // stride q: by the lengths asserted above, every element addressed lies within its slice. c is borrowed mutably and
-    // does not overlap a or b.
-    unsafe {
-        gemm(
-            p,
-            q,
-            n,
-            c.as_mut_ptr(),
-            1,
-            q as isize,
-            false,
-            a.as_ptr(),
-            p as isize,
-            1,
-            b.as_ptr(),
-            1,
-            q as isize,
-            0.0,
-            1.0,
-            false,
-            false,
-            false,
-            Parallelism::None,
-        );
-    }
+    product(Matrix::new(a, p).transposed(), Matrix::new(b, q), &mut c, false);
     c
 }
 

@@ -140,6 +140,8 @@ fn attend(projected: Tensor<2>, plan: &AttentionPlan, mask: Option<&Mask>) -> Te
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::math::isa::testing::with_each_isa;
+    use crate::nn::testing::{random, with_grads};
     use crate::stream;
 
     fn close(a: Tensor<2>, b: Tensor<2>) -> bool {
@@ -168,5 +170,22 @@ mod tests {
             assert!(close(fused.clone(), composed.clone()), "forward, {plan:?}");
             assert!(close(gradient(fused), gradient(composed)), "backward, {plan:?}");
         }
+    }
+
+    #[test]
+    fn the_fused_operation_gives_the_same_bits_with_each_instruction_set() {
+        let results = with_each_isa(2, || {
+            let device = Device::flex().autodiff();
+            let seq = Sequences { n: 5, steps: 21, causal: 9 };
+            let plan = AttentionPlan { seq, start: 0, read: 21, heads: 3, depth: 5 };
+            let rng = &mut stream(1, &["attention"]);
+            let projected = random([seq.n * seq.steps, 3 * plan.width()], rng, &device);
+            let mask = Dropout::new(0.3, Some(4)).mask(seq.n * 3 * 21 * seq.steps).map(Arc::new);
+            let y = fused::attend(projected.clone(), fused::AttentionArgs { plan, mask });
+            with_grads(y, |grads| {
+                grads.record(&projected);
+            })
+        });
+        assert!(results.iter().all(|(_, result)| *result == results[0].1));
     }
 }

@@ -11,6 +11,8 @@ mod dropout;
 mod embedding;
 mod flex;
 mod fused;
+#[cfg(test)]
+mod isa_tests;
 mod kernels;
 mod layer_norm;
 mod linear;

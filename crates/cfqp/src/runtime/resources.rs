@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
 
+use crate::math::isa::Isa;
 use crate::{Error, Result};
 
 /// The kinds of device that networks run on.
@@ -39,22 +40,39 @@ impl DeviceKind {
         }
     }
 
-    /// Checks that the device can be opened.
+    /// Checks that the device can be opened, and for the processor that `CFQP_ISA`, if set, names one of its instruction
+    /// sets.
     ///
     /// # Errors
-    /// [`Error::Config`] if this build does not support it.
+    /// [`Error::Config`] if this build does not support the device, or there is none.
     pub fn validate(self) -> Result<()> {
         self.open().map(drop)
+    }
+
+    /// Opens the device and describes it: its name, its driver and the interface to it, such as Vulkan. None for devices
+    /// of which there is nothing to tell.
+    ///
+    /// # Errors
+    /// As [`validate`](Self::validate).
+    pub fn describe(self) -> Result<Option<String>> {
+        #[cfg(feature = "wgpu")]
+        if self == Self::Wgpu {
+            return super::graphics::open().map(|card| Some(card.description));
+        }
+        self.validate().map(|()| None)
     }
 
     /// Opens the device.
     pub(crate) fn open(self) -> Result<Device> {
         match self {
-            Self::Cpu => Ok(Device::flex()),
+            Self::Cpu => Isa::validate().map(|()| Device::flex()),
             #[cfg(feature = "wgpu")]
-            Self::Wgpu => Ok(Device::wgpu(burn::tensor::DeviceKind::DefaultDevice)),
+            Self::Wgpu => super::graphics::open().map(|card| card.device),
             #[cfg(feature = "cuda")]
-            Self::Cuda => Ok(Device::cuda(0)),
+            Self::Cuda => {
+                let device = Device::cuda(0);
+                super::probe::probe(&device, "cuda").map(|()| device)
+            }
             #[allow(unreachable_patterns, reason = "a build may have all kinds")]
             other => {
                 let hint = format!("build with the feature `{}`, or use the device cpu", other.name());

@@ -1,4 +1,5 @@
 use super::*;
+use crate::math::isa::testing::with_each_isa;
 use crate::stream;
 use proptest::prelude::*;
 use rand_distr::{Distribution, StandardNormal};
@@ -97,6 +98,17 @@ fn both_find_separate_clusters_on_any_number_of_threads() {
     for labels in [one.0.labels, one.1.labels] {
         assert!((5..labels.len()).all(|i| labels[i] == labels[i - 5]));
     }
+}
+
+#[test]
+fn each_instruction_set_gives_the_same_bits() {
+    let data = clouds(3, 700, 43, 5, 1.0);
+    let rows = Rows::new(&data, 43).unwrap();
+    let results = with_each_isa(2, || {
+        let k_means = KMeans::new(5).fit(&rows, &mut stream(1, &["a"])).unwrap();
+        (k_means, GaussianMixture::new(5).fit(&rows, &mut stream(1, &["a"])).unwrap())
+    });
+    assert!(results.iter().all(|(_, result)| *result == results[0].1));
 }
 
 #[test]

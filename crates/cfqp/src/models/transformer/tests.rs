@@ -1,6 +1,7 @@
 use super::*;
 use crate::data::NamedArray;
-use crate::models::contract::{self, batch, difference, gradients, values};
+use crate::measure::{gradients, values};
+use crate::models::contract::{self, batch, difference};
 use crate::nn::{load_weights, save_weights};
 use crate::stream;
 use serde_json::Value;

@@ -8,7 +8,7 @@
 //! | transposed | z = C'(x W) | x^T C(dz) | C(dz) W^T |
 
 use super::columns::{gather, scatter};
-use super::matrix::{Matrix, product};
+use crate::math::product::{Matrix, product};
 use crate::nn::Window;
 
 /// The elements of the columns of a tile, which stay in the second-level cache.
@@ -163,7 +163,7 @@ impl Convolution {
     }
 
     /// The weights of the two inputs of a transposed convolution.
-    fn split_weight<'a>(&self, weight: &'a [f32]) -> [Matrix<'a>; 2] {
+    fn split_weight<'a>(&self, weight: &'a [f32]) -> [Matrix<'a, f32>; 2] {
         let (first, second) = weight.split_at(self.inputs[0] * self.row());
         [first, second].map(|part| Matrix::new(part, self.row()))
     }

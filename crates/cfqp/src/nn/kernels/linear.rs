@@ -2,8 +2,8 @@
 
 use super::batch_split::{BatchSplit, map_parts, sum_arrays};
 use super::buffer::{Buffer, buffer};
-use super::matrix::{Matrix, product};
 use super::vectorised::{sigmoid, swish_slope};
+use crate::math::product::{Matrix, product};
 
 /// An affine map and its parameters.
 #[derive(Clone, Copy, Debug)]

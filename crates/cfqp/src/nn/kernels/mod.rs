@@ -2,8 +2,8 @@
 //!
 //! Two rules give the same bits on any number of threads: a batch is split into parts by its size only, each processed by
 //! one thread; and sums over parts are taken in the order of the parts. Loops are compiled for several instruction sets
-//! and dispatched at run time; their arithmetic has a fixed order, so that the choice does not change the result. (The
-//! matrix products have a kernel of their own for each instruction set.)
+//! and dispatched at run time; their arithmetic has a fixed order, so that the choice does not change the result. Matrix
+//! products have a kernel of their own for each instruction set, and differ in their last bits.
 
 #[macro_use]
 mod vectorised;
@@ -16,7 +16,6 @@ mod columns;
 mod convolution;
 mod error;
 mod linear;
-mod matrix;
 mod norm;
 mod output;
 

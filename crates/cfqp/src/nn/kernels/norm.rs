@@ -205,3 +205,32 @@ fn project(du: &mut [f32], h: &[f32], gamma: &[f32], factors: [&[f32]; 3], dterm
         dterm[c] += dz;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::isa::testing::with_each_isa;
+
+    /// Numbers between -1 and 1.
+    fn some(n: usize, seed: f32) -> Vec<f32> {
+        (0..n).map(|i| (i as f32 * 1.7 + seed).sin()).collect()
+    }
+
+    #[test]
+    fn each_instruction_set_gives_the_same_bits() {
+        let (units, positions, channels) = (3, 7, 40);
+        let all = units * positions * channels;
+        let results = with_each_isa(1, || {
+            let (gamma, beta) = (some(channels, 1.0), some(channels, 2.0));
+            let norm = Norm { gamma: &gamma, beta: &beta, groups: 8 };
+            let (mut z, mut y, mut scale) = (some(all, 3.0), vec![0.0; all], vec![0.0; units * channels]);
+            norm_swish(&norm, &some(units * channels, 4.0), &mut z, &mut y, &mut scale);
+            let (mut dz, mut dterm) = (vec![0.0; all], vec![0.0; units * channels]);
+            let mut grads = NormGrads { gamma: vec![0.0; channels].into(), beta: vec![0.0; channels].into() };
+            let back = BackwardInput { dy: &some(all, 5.0), normal: &z, scale: &scale };
+            norm_swish_backward(&norm, back, &mut dz, &mut dterm, &mut grads);
+            [y, z.clone(), scale.clone(), dz, dterm, grads.gamma.to_vec(), grads.beta.to_vec()]
+        });
+        assert!(results.iter().all(|(_, result)| *result == results[0].1));
+    }
+}
