@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod bad_tables;
+mod faults;
 mod groups;
 mod hardening;
 mod help;
@@ -12,9 +13,11 @@ mod no_outcome;
 mod practice;
 mod report;
 mod rho;
+mod signals;
 mod tables;
 mod tutorial;
 mod whole;
+mod writers;
 
 use std::path::Path;
 use std::process::{Command, Output};
