@@ -82,17 +82,14 @@ fn fitted(data: &Dataset, base: Base) -> Content {
     let path = folder.path().join("m.cfqp");
     Fit::new(config).run(data).unwrap().save(&path).unwrap();
     let content = Content::read(&path);
-    assert!(
-        content.to_bytes() == std::fs::read(&path).unwrap(),
-        "the test writes other files than the library"
-    );
+    // what the test writes is read, unless it is changed
+    content.load().unwrap();
     content
 }
 
 #[test]
 fn values_that_are_not_finite_are_refused_in_every_array() {
     for content in contents() {
-        content.load().unwrap();
         for i in 0..content.arrays.len() {
             for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
                 let mut bad = content.clone();
@@ -111,7 +108,6 @@ fn values_that_are_not_finite_are_refused_in_every_array() {
 fn arrays_that_do_not_fit_the_header_are_refused() {
     for content in contents() {
         for i in 0..content.arrays.len() {
-            let is_weight = content.arrays[i].0.contains('.');
             let change = |change: &dyn Fn(&mut (String, Vec<usize>, Vec<f32>))| {
                 let mut bad = content.clone();
                 change(&mut bad.arrays[i]);
@@ -129,12 +125,9 @@ fn arrays_that_do_not_fit_the_header_are_refused() {
             let (name, shape, values) = content.arrays[i].clone();
             twice.arrays.insert(i, (name + "y", shape, values));
             for (what, bad) in [("cut", cut), ("renamed", renamed), ("missing", missing), ("twice", twice)] {
-                // the support may have fewer rows
-                if is_weight || what != "cut" {
-                    assert!(bad.load().is_err(), "array {} {what}", content.arrays[i].0);
-                } else {
-                    let _ = bad.load();
-                }
+                // files of early versions do not have it
+                let is_optional = what == "missing" && content.arrays[i].0 == "support.t";
+                assert!(is_optional || bad.load().is_err(), "array {} {what}", content.arrays[i].0);
             }
         }
     }
@@ -160,7 +153,8 @@ fn sizes_of_the_header_are_compared_before_a_network_is_built() {
         let error = bad.error();
         assert!(error.contains("numbers for a network of"), "{error}");
     }
-    for (field, value) in [("members", json!(u64::MAX)), ("networks", json!(1))] {
+    let networks = if series.model["members"]["networks"] == 1 { 2 } else { 1 };
+    for (field, value) in [("members", json!(u64::MAX)), ("networks", json!(networks))] {
         let mut bad = series.clone();
         bad.model["members"][field] = value;
         bad.error();
