@@ -47,9 +47,19 @@ impl Failure {
 
     /// Prints the failure to stderr and returns the exit code.
     pub fn report(&self) -> ExitCode {
+        self.print();
+        ExitCode::from(self.code)
+    }
+
+    /// Prints the failure to stderr and ends the program.
+    pub fn exit(&self) -> ! {
+        self.print();
+        std::process::exit(self.code.into())
+    }
+
+    fn print(&self) {
         // nothing can be reported if stderr is closed
         let _ = std::io::stderr().write_all(printable(&self.text()).as_bytes());
-        ExitCode::from(self.code)
     }
 
     fn text(&self) -> String {

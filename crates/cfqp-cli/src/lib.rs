@@ -48,7 +48,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     finish(checked.and_then(|()| commands::run(&cli)), &cli.output)
 }
 
-/// Sets up the process: damaged files are reported as errors, and the allocator keeps its buffers.
+/// Sets up the process: damaged files are reported as errors, the allocator keeps its buffers, and signals are handled.
 pub fn prepare() {
     let default_hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -58,6 +58,7 @@ pub fn prepare() {
         }
     }));
     resources::keep_memory();
+    interrupt::listen();
 }
 
 /// Prints what a command returned. The exit code is 0, 1 where a check failed, 2 on an error, 130 on an interrupt.

@@ -166,6 +166,7 @@ fn refuse(size: usize, used: usize, budget: Option<usize>) -> ! {
              hint: if the file should be small, it is damaged; otherwise free memory or raise the system's limit\n"
         ),
     };
+    cfqp::data::remove_unfinished_files();
     // SAFETY: the text is as long as it says. Standard error is written directly, as another thread may hold its lock. The
     // process ends at once: no destructor may run inside the allocator.
     unsafe {

@@ -142,7 +142,7 @@ pub struct Counter {
 impl Counter {
     /// Starts the display of work named `name`; with `--quiet`, nothing is shown.
     pub fn new(output: &OutputArgs, name: &str) -> Self {
-        interrupt::listen();
+        interrupt::stop_between_steps();
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(4));
         let lines = Lines::new(output, &bar);
         if output.quiet {
@@ -173,6 +173,7 @@ impl Monitor for Counter {
 
 impl Drop for Counter {
     fn drop(&mut self) {
+        interrupt::stop_at_once();
         self.bar.finish_and_clear();
     }
 }

@@ -1,8 +1,10 @@
-//! The command `cfqp-lab`: reproduces the published experiments, measures accuracy on tables and real measurements, and speed.
+//! The command `cfqp-lab`: reproduces the published experiments, measures accuracy on tables and real measurements,
+//! speed, and what a process holds in the long run.
 
 mod bench;
 mod real;
 mod reproduce;
+mod soak;
 mod tables;
 
 use std::ffi::OsString;
@@ -18,8 +20,9 @@ Examples:
   cfqp-lab tables --worlds single,crossing --n 300 --seeds 1 --out few
   cfqp-lab real measurements --out real
   cfqp-lab bench --quick
+  cfqp-lab soak
 
-Exit codes: 0 done, 2 error, 130 interrupted.";
+Exit codes: 0 done, 1 memory or open files grow (soak), 2 error, 130 interrupted.";
 
 /// Reproduce the published experiments; measure the accuracy and the speed of cfqp
 #[derive(Debug, Parser)]
@@ -37,6 +40,7 @@ enum Command {
     Tables(tables::TablesArgs),
     Real(real::RealArgs),
     Bench(bench::BenchArgs),
+    Soak(soak::SoakArgs),
 }
 
 fn main() -> ExitCode {
@@ -51,6 +55,7 @@ fn main() -> ExitCode {
         Command::Tables(args) => tables::run(args, &cli.show),
         Command::Real(args) => real::run(args, &cli.show),
         Command::Bench(args) => bench::run(args, &cli.show),
+        Command::Soak(args) => soak::run(args, &cli.show),
     };
     cfqp_cli::finish(result, &cli.show)
 }

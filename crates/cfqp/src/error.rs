@@ -3,6 +3,7 @@
 //! Every error names the place of the problem and what was found there. [`Error::hint`] suggests a fix, and
 //! [`std::error::Error::source`] gives the underlying cause.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// A result whose error is an [`Error`] unless stated otherwise.
@@ -103,13 +104,8 @@ impl Error {
             | Self::Data { hint, .. }
             | Self::Config { hint, .. }
             | Self::Fit { hint, .. } => Some(hint),
-            Self::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
-                Some("check the path: there is no such file or folder")
-            }
-            Self::Io { source, .. } if source.kind() == std::io::ErrorKind::IsADirectory => {
-                Some("the path is a folder: give a file")
-            }
-            Self::Io { .. } | Self::Interrupted => None,
+            Self::Io { source, .. } => io_hint(source.kind()),
+            Self::Interrupted => None,
         }
     }
 
@@ -156,6 +152,20 @@ impl Error {
             Self::Data { place, problem, hint } => Self::file(path, format!("{place}: {problem}"), hint),
             other => other,
         }
+    }
+}
+
+fn io_hint(kind: ErrorKind) -> Option<&'static str> {
+    match kind {
+        ErrorKind::NotFound => Some("check the path: there is no such file or folder"),
+        ErrorKind::IsADirectory => Some("the path is a folder: give a file"),
+        ErrorKind::PermissionDenied => Some("check the permissions of the file and of its folder"),
+        ErrorKind::ReadOnlyFilesystem => Some("choose a folder on a disk that can be written"),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
+            Some("free space on the disk, or choose a folder on another one")
+        }
+        ErrorKind::WouldBlock => Some("wait until the other program has ended, or choose another file"),
+        _ => None,
     }
 }
 

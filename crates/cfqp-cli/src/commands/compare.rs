@@ -280,7 +280,7 @@ fn run_comparison(
     let resources = args.resources.resolve()?;
     comparison.check(trial)?;
     let folder = args.out.as_deref().map(create_runs_folder).transpose()?;
-    interrupt::listen();
+    interrupt::stop_between_steps();
     let planned = comparison.seeds.iter().flat_map(|_| comparison.methods.clone());
     let tally = Mutex::new(RunTally::new(planned.map(|method| (String::new(), method))));
     let watching = RunProgress::new(*output, "", &tally);

@@ -71,7 +71,7 @@ pub(super) fn run(args: &DemoArgs, output: &OutputArgs) -> Result<Output> {
     let start = Instant::now();
     let resources = args.resources.resolve()?;
     create_folder(&args.out)?;
-    interrupt::listen();
+    interrupt::stop_between_steps();
     let path = |name: &str| args.out.join(name);
     let (train, test) = simulate_both(args.seed)?;
     simulate::write_arrays(&train, &path("train.npz"))?;

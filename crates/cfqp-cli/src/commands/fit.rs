@@ -207,7 +207,7 @@ pub(super) fn run(args: &FitArgs, output: &OutputArgs) -> Result<Output> {
     let loaded = input.load()?;
     loaded.check(&input, output)?;
     let valid = input.load_valid(loaded.layout.as_ref(), output)?;
-    interrupt::listen();
+    interrupt::stop_between_steps();
     let start = Instant::now();
     let fitted = fit(&loaded, valid.as_ref(), &input.config, &resources, output);
     let fitted = fitted.map_err(|error| explain(error, &checkpoint(out), args.resume))?;

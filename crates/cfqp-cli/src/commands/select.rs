@@ -104,7 +104,7 @@ pub(super) fn run(args: &SelectArgs, output: &OutputArgs) -> Result<Output> {
     let loaded = input.load()?;
     loaded.check(&input, output)?;
     let valid = input.load_valid(loaded.layout.as_ref(), output)?;
-    interrupt::listen();
+    interrupt::stop_between_steps();
     let start = Instant::now();
     let progress = Progress::new(output, "select");
     let fit = Fit::new(config).resources(resources).monitor(&progress);

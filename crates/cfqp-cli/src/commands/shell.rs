@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory as _, ValueEnum};
+use clap::{Args, Command, CommandFactory as _, ValueEnum};
 use clap_complete::Shell;
 use serde::Serialize;
 
 use super::markdown;
 use crate::args::Cli;
 use crate::error::{Failure, Result};
+use crate::files::{create_folder, write_text};
 use crate::format::{pluralise, shell_quote};
 use crate::output::Output;
 
@@ -60,25 +61,33 @@ struct Report<'a> {
 }
 
 pub(super) fn man(args: &ManArgs) -> Result<Output> {
-    if args.out.is_file() {
-        return Err(Failure::new(
-            format!("{}: is a file", args.out.display()),
-            "give --out the path of a folder",
-        ));
-    }
-    std::fs::create_dir_all(&args.out).map_err(|error| Failure::io(&args.out, error))?;
+    create_folder(&args.out)?;
     if args.format == PageFormat::Markdown {
         let pages = markdown::write(Cli::command(), &args.out)?;
         let text = format!("wrote {} to {}\n", pluralise(pages, "page"), shell_quote(&args.out));
         return Output::new(text, &Report { out: &args.out, pages });
     }
-    clap_mangen::generate_to(Cli::command().disable_help_subcommand(true), &args.out)
-        .map_err(|error| Failure::io(&args.out, error))?;
-    let entries = std::fs::read_dir(&args.out).map_err(|error| Failure::io(&args.out, error))?;
-    let is_page = |name: String| name.starts_with("cfqp") && name.ends_with(".1");
-    let pages =
-        entries.flatten().filter(|entry| is_page(entry.file_name().to_string_lossy().into_owned())).count();
+    let pages = roff_pages()?;
+    pages.iter().try_for_each(|(name, page)| write_text(&args.out.join(name), page))?;
+    let pages = pages.len();
     let folder = shell_quote(&args.out);
     let text = format!("wrote {} to {folder}\nnext: man {folder}/cfqp.1\n", pluralise(pages, "page"));
     Output::new(text, &Report { out: &args.out, pages })
+}
+
+/// The manual pages of the program and of all its commands, with their file names.
+fn roff_pages() -> Result<Vec<(String, String)>> {
+    let mut program = Cli::command().disable_help_subcommand(true);
+    program.build();
+    let mut pages = Vec::new();
+    add_pages(&program, &mut pages).map_err(|error| Failure::defect(&error))?;
+    Ok(pages)
+}
+
+fn add_pages(command: &Command, pages: &mut Vec<(String, String)>) -> std::io::Result<()> {
+    let man = clap_mangen::Man::new(command.clone());
+    let mut page = Vec::new();
+    man.render(&mut page)?;
+    pages.push((man.get_filename(), String::from_utf8_lossy(&page).into_owned()));
+    command.get_subcommands().filter(|sub| !sub.is_hide_set()).try_for_each(|sub| add_pages(sub, pages))
 }

@@ -7,7 +7,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
-use cfqp::data::{Mnist, MnistSplit, NpzArray, write_npz};
+use cfqp::data::{Mnist, MnistSplit, NpzArray, write_npz_with};
 use cfqp::sim::{Cardio, DigitSource, Digits, Ihdp, Noise, Oscillator, Simulated, Table, TableWorld};
 use cfqp::{FitConfig, TableSpec};
 
@@ -311,10 +311,9 @@ pub(super) fn run(args: &SimulateArgs) -> Result<Output> {
     let simulated = args.simulator.simulate()?;
     let next = match (&truth_path, &form) {
         (Some(path), Some(form)) => {
-            write_truth(&simulated, path)?;
-            // without the table, the truth is of no use and would be in the way
-            write_table(&simulated.data, form, shape, out)
-                .inspect_err(|_| drop(std::fs::remove_file(path)))?;
+            let z: Vec<i64> = simulated.truth.z.iter().map(|&z| z as i64).collect();
+            let write = || write_table(&simulated.data, form, shape, out);
+            write_npz_with(path, &truth(&simulated, &z), write)?;
             format!("cfqp check {} {}", shell_quote(out), form.flags(shape, &simulated.data))
         }
         _ => {
@@ -348,11 +347,6 @@ fn text(report: &Report<'_>, next: &str) -> String {
 pub(super) fn write_arrays(simulated: &Simulated, path: &Path) -> cfqp::Result<()> {
     let z: Vec<i64> = simulated.truth.z.iter().map(|&z| z as i64).collect();
     simulated.data.write_npz(path, &truth(simulated, &z))
-}
-
-fn write_truth(simulated: &Simulated, path: &Path) -> cfqp::Result<()> {
-    let z: Vec<i64> = simulated.truth.z.iter().map(|&z| z as i64).collect();
-    write_npz(path, &truth(simulated, &z))
 }
 
 fn truth<'a>(simulated: &'a Simulated, z: &'a [i64]) -> Vec<(&'static str, NpzArray<'a>)> {

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod bad_tables;
+mod faults;
 mod groups;
 mod hardening;
 mod help;
@@ -13,9 +14,11 @@ mod no_outcome;
 mod practice;
 mod report;
 mod rho;
+mod signals;
 mod tables;
 mod tutorial;
 mod whole;
+mod writers;
 
 use std::path::Path;
 use std::process::{Command, Output};

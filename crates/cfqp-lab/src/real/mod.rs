@@ -94,7 +94,7 @@ struct Results {
 pub(crate) fn run(args: &RealArgs, show: &OutputArgs) -> Result<Output> {
     let sets = sets::find(&args.dir)?.iter().map(SetFiles::read).collect::<Result<Vec<_>>>()?;
     let runner = Runner::new(args, show, &sets)?;
-    interrupt::listen();
+    interrupt::stop_between_steps();
     let pairs = sets.iter().map(|set| runner.ask_pairs(set)).collect::<Result<Vec<_>>>()?;
     let mut held_out = Vec::new();
     for set in sets.iter().filter(|set| set.has_repeats()) {

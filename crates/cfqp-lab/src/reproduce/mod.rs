@@ -102,7 +102,7 @@ struct Results {
 pub(crate) fn run(args: &ReproduceArgs, show: &OutputArgs) -> Result<Output> {
     let plan = plan(args)?;
     let runner = Runner::new(args, show, &plan)?;
-    interrupt::listen();
+    interrupt::stop_between_steps();
     if args.resume && !show.quiet {
         let runs = runner.runs_folder();
         eprintln!("{}: {} found", shell_quote(runs), pluralise(count_runs(runs)?, "finished run"));

@@ -114,7 +114,7 @@ struct Results {
 pub(crate) fn run(args: &TablesArgs, show: &OutputArgs) -> Result<Output> {
     let resources = args.resources.resolve()?;
     let runs = create_runs_folder(&args.out)?;
-    interrupt::listen();
+    interrupt::stop_between_steps();
     let fits = run_fits(args, show, &resources, &runs)?;
     let worlds = summary::by_world(&fits);
     let summary = Summary::new(&worlds, &fits);

@@ -19,10 +19,13 @@ mod units;
 mod values;
 
 pub use dataset::{Dataset, View};
+#[cfg(test)]
+pub(crate) use files::faulty;
 pub use files::{
-    IdxArray, Mnist, MnistSplit, NpzArray, NpzValues, read_array, read_idx, write_atomically, write_npz,
+    IdxArray, Mnist, MnistSplit, NpzArray, NpzValues, read_array, read_idx, remove_unfinished_files,
+    write_atomically, write_npz, write_npz_with,
 };
-pub(crate) use files::{open_file, read_bytes, read_container, write_container};
+pub(crate) use files::{Retrying, open_file, read_bytes, read_container, write_container};
 pub(crate) use named_array::NamedArray;
 pub use outcome_kind::OutcomeKind;
 pub(crate) use outcome_kind::{MAX_KIND_ELEMENTS, element_name, observed_values};

@@ -166,6 +166,12 @@ impl Header {
     fn network(&self, part: &MixtureHeader, weights: &[NamedArray], device: &Device) -> Result<Net> {
         let class_inputs = if part.networks == self.classes { 0 } else { self.classes };
         let shapes = Shapes { classes: class_inputs, ..self.shapes.clone() };
+        let found: usize = weights.iter().map(|weight| weight.values.len()).sum();
+        let expected = self.base.parameters(&shapes);
+        if expected != found as u64 {
+            let problem = format!("the file has {found} numbers for a network of {expected} parameters");
+            return Err(Error::data("weights", problem, "the file is damaged: fit the model again"));
+        }
         load_weights(self.base.init(&shapes, &mut stream(0, &[]), device)?, weights)
     }
 }

@@ -66,6 +66,9 @@ impl Default for TransformerConfig {
 }
 
 impl TransformerConfig {
+    /// The number of features of a position.
+    pub(super) const POSITIONS: usize = 2 * TIMESCALES;
+
     /// Validates the settings for data of these shapes.
     pub(crate) fn check(&self, shapes: &Shapes) -> Result<()> {
         series("x", &shapes.x)?;

@@ -9,8 +9,8 @@
 //! overwritten; a damaged record is an error.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
-use std::io::{Seek as _, SeekFrom, Write as _};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -91,12 +91,14 @@ impl Checkpoint {
             return Ok(Self { found: BTreeMap::new(), journal: None });
         };
         let identity = Identity::new(config, data, validation_units)?;
-        let mut found = BTreeMap::new();
-        let mut end = 0;
+        let (mut found, mut end, mut file) = (BTreeMap::new(), 0, None);
         if resources.resume && path.exists() {
+            let locked = open_locked(path, false).map_err(Error::io(path))?;
             (found, end) = read(path, &identity)?;
+            locked.set_len(end).map_err(Error::io(path))?;
+            file = Some(locked);
         }
-        let journal = Journal { path: path.clone(), identity, end, file: None };
+        let journal = Journal { path: path.clone(), identity, end, file };
         Ok(Self { found, journal: Some(Mutex::new(journal)) })
     }
 
@@ -120,7 +122,7 @@ struct Journal {
     identity: Identity,
     /// Where the next record goes; 0 for a new file.
     end: u64,
-    /// Opened at the first job, so that a fit that finishes none leaves no file.
+    /// Opened at the first job, so that a fit that finishes none leaves no file. Nobody else can open it meanwhile.
     file: Option<File>,
 }
 
@@ -134,23 +136,50 @@ impl Journal {
         let values: Vec<u8> =
             job.nets.iter().flatten().flat_map(|w| &w.values).flat_map(|value| value.to_le_bytes()).collect();
         push_record(&mut record, &json(&JobHeader::new(name, job))?, &values);
-        self.write(&record).map_err(Error::io(&self.path))?;
-        // a record that was not written completely is overwritten by the next
+        if let Err(error) = self.write(&record) {
+            self.undo();
+            return Err(Error::io(&self.path)(error));
+        }
         self.end += record.len() as u64;
         Ok(())
     }
 
+    /// Removes what was written of a record, and a file without records. What cannot be removed is overwritten later.
+    fn undo(&mut self) {
+        let Some(file) = &self.file else { return };
+        let _ = file.set_len(self.end);
+        if self.end == 0 {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<()> {
         if self.file.is_none() {
-            let file = OpenOptions::new().write(true).create(true).truncate(false).open(&self.path)?;
+            let file = open_locked(&self.path, true)?;
             file.set_len(self.end)?;
             self.file = Some(file);
         }
         let file = self.file.as_mut().expect("it was opened above");
-        file.seek(SeekFrom::Start(self.end))?;
-        file.write_all(bytes)?;
+        write_at(file, self.end, bytes)?;
         file.sync_data()
     }
+}
+
+/// Opens a checkpoint for one fit alone, until the file is closed.
+fn open_locked(path: &Path, create: bool) -> std::io::Result<File> {
+    let file = OpenOptions::new().write(true).create(create).truncate(false).open(path)?;
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => {
+            Err(std::io::Error::new(ErrorKind::WouldBlock, "another fit is using this checkpoint"))
+        }
+        // some file systems have no locks
+        _ => Ok(file),
+    }
+}
+
+fn write_at(file: &mut (impl Write + Seek), start: u64, bytes: &[u8]) -> std::io::Result<()> {
+    file.seek(SeekFrom::Start(start))?;
+    file.write_all(bytes)
 }
 
 /// A job without the values of its weights, which follow it.
@@ -244,8 +273,11 @@ fn read(path: &Path, identity: &Identity) -> Result<(BTreeMap<String, JobResult>
         |problem: String| Error::file(path, problem, "remove the file, or start over without resuming");
     let damaged = || wrong("it is not a checkpoint of this program, or it is damaged".to_owned());
     let bytes = read_bytes(path)?;
+    if MAGIC.starts_with(&bytes) {
+        return Ok((BTreeMap::new(), 0));
+    }
     let mut rest = bytes.strip_prefix(MAGIC).ok_or_else(damaged)?;
-    let first = take_record(&mut rest).map_err(wrong)?.ok_or_else(damaged)?;
+    let Some(first) = take_record(&mut rest).map_err(wrong)? else { return Ok((BTreeMap::new(), 0)) };
     let found: Identity = serde_json::from_slice(first.header).map_err(|_| damaged())?;
     if let Some(difference) = identity.difference(&found) {
         return Err(wrong(format!("the checkpoint belongs to another fit: {difference}")));
@@ -276,97 +308,4 @@ fn unit_bytes(units: &Units, i: usize) -> Vec<u8> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn data(shift: f32) -> Dataset {
-        let units = |shift: f32| Units::new("x", vec![1], vec![shift, 1.0, 2.0]).unwrap();
-        Dataset::new(units(shift), units(0.0), units(0.0)).unwrap()
-    }
-
-    fn job(value: f32) -> JobResult {
-        JobResult {
-            nets: vec![
-                vec![NamedArray { name: "w".into(), shape: vec![2], values: vec![value, 2.0] }],
-                vec![],
-            ],
-            numbers: vec![f64::INFINITY, 0.1],
-        }
-    }
-
-    struct Fixture {
-        folder: tempfile::TempDir,
-        config: FitConfig,
-    }
-
-    impl Fixture {
-        fn new() -> Self {
-            Self { folder: tempfile::tempdir().unwrap(), config: FitConfig::default() }
-        }
-
-        fn path(&self) -> PathBuf {
-            self.folder.path().join("m.part")
-        }
-
-        fn open(&self, resume: bool, data: &Dataset) -> Result<Checkpoint> {
-            let resources = Resources { checkpoint: Some(self.path()), resume, ..Resources::default() };
-            Checkpoint::open(&resources, &self.config, data, 0)
-        }
-    }
-
-    #[test]
-    fn finished_jobs_are_found_by_the_same_fit_only() {
-        let mut fixture = Fixture::new();
-        let checkpoint = fixture.open(false, &data(0.0)).unwrap();
-        checkpoint.insert("a", job(1.0)).unwrap();
-        checkpoint.insert("b", job(3.0)).unwrap();
-        let again = fixture.open(true, &data(0.0)).unwrap();
-        assert_eq!((again.get("a"), again.get("b"), again.get("c")), (Some(job(1.0)), Some(job(3.0)), None));
-        again.insert("c", job(5.0)).unwrap();
-        assert_eq!(fixture.open(true, &data(0.0)).unwrap().get("c"), Some(job(5.0)));
-        let error = fixture.open(true, &data(5.0)).unwrap_err();
-        assert!(error.to_string().contains("the data differ"), "{error}");
-        // the same units, some of them given for validation
-        let resources = Resources { checkpoint: Some(fixture.path()), resume: true, ..Resources::default() };
-        let error = Checkpoint::open(&resources, &fixture.config, &data(0.0), 1).unwrap_err();
-        assert!(error.to_string().contains("the validation data differ"), "{error}");
-        fixture.config.seed = 9;
-        let error = fixture.open(true, &data(0.0)).unwrap_err();
-        assert!(error.to_string().contains("the settings differ"), "{error}");
-    }
-
-    #[test]
-    fn a_fit_that_starts_over_replaces_the_file() {
-        let fixture = Fixture::new();
-        fixture.open(false, &data(0.0)).unwrap().insert("a", job(1.0)).unwrap();
-        let fresh = fixture.open(false, &data(0.0)).unwrap();
-        assert_eq!(fresh.get("a"), None);
-        fresh.insert("b", job(2.0)).unwrap();
-        let again = fixture.open(true, &data(0.0)).unwrap();
-        assert_eq!((again.get("a"), again.get("b")), (None, Some(job(2.0))));
-    }
-
-    #[test]
-    fn a_record_cut_off_anywhere_is_run_again_and_a_damaged_one_is_refused() {
-        let fixture = Fixture::new();
-        let checkpoint = fixture.open(false, &data(0.0)).unwrap();
-        checkpoint.insert("a", job(1.0)).unwrap();
-        let first = std::fs::read(fixture.path()).unwrap().len();
-        checkpoint.insert("b", job(2.0)).unwrap();
-        let bytes = std::fs::read(fixture.path()).unwrap();
-        for end in first..bytes.len() {
-            std::fs::write(fixture.path(), &bytes[..end]).unwrap();
-            let cut = fixture.open(true, &data(0.0)).unwrap();
-            assert_eq!((cut.get("a"), cut.get("b")), (Some(job(1.0)), None), "cut at {end}");
-            cut.insert("c", job(7.0)).unwrap();
-            let whole = fixture.open(true, &data(0.0)).unwrap();
-            assert_eq!((whole.get("a"), whole.get("c")), (Some(job(1.0)), Some(job(7.0))), "cut at {end}");
-        }
-        for at in [0, 20, first - 1, first + 20, bytes.len() - 1] {
-            let mut damaged = bytes.clone();
-            damaged[at] ^= 1;
-            std::fs::write(fixture.path(), &damaged).unwrap();
-            assert!(fixture.open(true, &data(0.0)).is_err(), "byte {at}");
-        }
-    }
-}
+mod tests;

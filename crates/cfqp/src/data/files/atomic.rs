@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
+use super::unfinished::Unfinished;
 use crate::error::{Error, Result};
 
 /// How the names of temporary files begin.
@@ -31,7 +32,7 @@ pub fn write_atomically(path: &Path, write: impl FnOnce(&mut BufWriter<&File>) -
         _ => Path::new("."),
     };
     remove_stale_files(folder);
-    let file = new_file_in(folder).map_err(Error::io(path))?;
+    let (file, _unfinished) = Unfinished::create(|| new_file_in(folder)).map_err(Error::io(path))?;
     let mut writer = BufWriter::new(file.as_file());
     write(&mut writer)?;
     writer.flush().map_err(Error::io(path))?;
@@ -62,9 +63,22 @@ fn special_file(path: &Path, kind: FileType) -> Error {
     Error::file(path, format!("is {kind}, not a file"), "give the path of a new or ordinary file")
 }
 
-/// A temporary file with the permissions of an ordinary new file (by default only its owner could read it), locked while it
-/// is written.
+/// A temporary file, locked while it is written.
 fn new_file_in(folder: &Path) -> std::io::Result<NamedTempFile> {
+    for _ in 0..100 {
+        let file = unlocked_file_in(folder)?;
+        // some file systems have no locks; then nothing is removed there either
+        let _ = file.as_file().lock();
+        // another program may have taken the file for a stale one before it was locked
+        if file.path().exists() {
+            return Ok(file);
+        }
+    }
+    Err(std::io::Error::other("other programs remove the temporary file"))
+}
+
+/// A temporary file with the permissions of an ordinary new file: by default only its owner could read it.
+fn unlocked_file_in(folder: &Path) -> std::io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(PREFIX);
     #[cfg(unix)]
@@ -72,10 +86,7 @@ fn new_file_in(folder: &Path) -> std::io::Result<NamedTempFile> {
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(std::fs::Permissions::from_mode(0o666));
     }
-    let file = builder.tempfile_in(folder)?;
-    // some file systems have no locks; then nothing is removed there either
-    let _ = file.as_file().lock();
-    Ok(file)
+    builder.tempfile_in(folder)
 }
 
 /// Removes temporary files that nobody writes any more. What cannot be removed stays.
@@ -139,6 +150,24 @@ mod tests {
         let mut left = names(folder.path());
         left.sort();
         assert_eq!(left, ["a", "b", "other"]);
+    }
+
+    #[test]
+    fn programs_that_write_to_one_folder_do_not_disturb_each_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let write = |text: String| {
+            let put = |out: &mut BufWriter<&File>| out.write_all(text.as_bytes()).map_err(Error::io(&path));
+            (0..50).try_for_each(|_| write_atomically(&path, put))
+        };
+        std::thread::scope(|scope| {
+            let threads: Vec<_> =
+                (0..8).map(|i| scope.spawn(move || write(i.to_string().repeat(9)))).collect();
+            threads.into_iter().for_each(|thread| thread.join().unwrap().unwrap());
+        });
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.len() == 9 && text.bytes().all(|byte| byte == text.as_bytes()[0]), "{text}");
+        assert_eq!(names(folder.path()), ["a"]);
     }
 
     #[cfg(unix)]

@@ -26,20 +26,10 @@ impl<F: Write> Write for Deferring<F> {
             self.position += bytes.len() as u64;
             return Ok(bytes.len());
         }
-        let written = match self.file.write(bytes) {
-            Ok(0) if !bytes.is_empty() => {
-                self.error = Some(io::ErrorKind::WriteZero.into());
-                bytes.len()
-            }
-            Ok(written) => written,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Err(error),
-            Err(error) => {
-                self.error = Some(error);
-                bytes.len()
-            }
-        };
-        self.position += written as u64;
-        Ok(written)
+        // repeats what a signal has interrupted: the writer of archives does not
+        self.error = self.file.write_all(bytes).err();
+        self.position += bytes.len() as u64;
+        Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -6,12 +6,13 @@
 //! values     n_1 * .. * n_d bytes, the last dimension running fastest
 //! ```
 
-use std::io::{BufRead, BufReader, ErrorKind, Read};
+use std::io::{BufReader, Cursor, ErrorKind, Read};
 use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
 
 use super::open::open_file;
+use super::retrying::Retrying;
 use crate::error::{Error, Result};
 
 /// Larger arrays are rejected; MNIST has 47 million bytes.
@@ -32,13 +33,17 @@ pub struct IdxArray {
 /// # Errors
 /// If the file cannot be read, is not such a file, is truncated, or has more than 2^30 values.
 pub fn read_idx(path: &Path) -> Result<IdxArray> {
-    let mut file = BufReader::new(open_file(path)?);
-    let start = file.fill_buf().map_err(Error::io(path))?;
-    if start.starts_with(&[0x1f, 0x8b]) {
-        read(path, &mut MultiGzDecoder::new(file))
-    } else {
-        read(path, &mut file)
-    }
+    read_stream(path, open_file(path)?)
+}
+
+/// Reads the content of the file `path`.
+fn read_stream(path: &Path, file: impl Read) -> Result<IdxArray> {
+    let mut file = Retrying(file);
+    let mut start = Vec::new();
+    file.by_ref().take(2).read_to_end(&mut start).map_err(Error::io(path))?;
+    let is_gzip = start == [0x1f, 0x8b];
+    let mut file = BufReader::new(Cursor::new(start).chain(file));
+    if is_gzip { read(path, &mut MultiGzDecoder::new(file)) } else { read(path, &mut file) }
 }
 
 fn read(path: &Path, stream: &mut dyn Read) -> Result<IdxArray> {
@@ -94,6 +99,7 @@ pub(super) mod tests {
     use tempfile::TempDir;
 
     use super::*;
+    use crate::data::files::faulty::check_reader;
 
     pub(crate) fn idx(shape: &[u32], values: &[u8]) -> Vec<u8> {
         let mut bytes = vec![0, 0, 8, shape.len() as u8];
@@ -146,6 +152,14 @@ pub(super) mod tests {
         corrupt[crc] ^= 1;
         assert!(problem(&corrupt).contains("cannot be decompressed"));
         assert!(problem(&[&zipped[..], b"more than that"].concat()).contains("cannot be decompressed"));
+    }
+
+    #[test]
+    fn faults_are_errors_or_change_nothing() {
+        let bytes = idx(&[2, 3], &[1, 2, 3, 4, 5, 6]);
+        for bytes in [gzip(&bytes), bytes] {
+            check_reader(&bytes, |file| read_stream(Path::new("digits"), file));
+        }
     }
 
     #[test]

@@ -3,15 +3,21 @@
 mod atomic;
 mod container;
 mod deferring;
+#[cfg(test)]
+pub(crate) mod faulty;
 mod idx;
 mod mnist;
 mod npy;
 mod npz;
 mod open;
+mod retrying;
+mod unfinished;
 
 pub use atomic::write_atomically;
 pub(crate) use container::{read_container, write_container};
 pub use idx::{IdxArray, read_idx};
 pub use mnist::{Mnist, MnistSplit};
-pub use npz::{NpzArray, NpzValues, read_array, write_npz};
+pub use npz::{NpzArray, NpzValues, read_array, write_npz, write_npz_with};
 pub(crate) use open::{open_file, read_bytes};
+pub(crate) use retrying::Retrying;
+pub use unfinished::remove_unfinished_files;

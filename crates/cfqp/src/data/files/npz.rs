@@ -23,6 +23,7 @@ use super::atomic::write_atomically;
 use super::deferring::Deferring;
 use super::npy::{self, Element, NpyError};
 use super::open::open_file;
+use super::retrying::Retrying;
 use crate::data::{Dataset, Units};
 use crate::error::{Error, Result};
 
@@ -221,13 +222,28 @@ fn whole_shape(units: &Units) -> Vec<usize> {
 /// # Errors
 /// If a name repeats, an array does not match its shape, or the file cannot be written.
 pub fn write_npz(path: &Path, arrays: &[(&str, NpzArray)]) -> Result<()> {
+    write_npz_with(path, arrays, || Ok(()))
+}
+
+/// Writes a compressed `.npz` file together with another file: it appears once it is complete and `write_other` has
+/// succeeded.
+///
+/// # Errors
+/// As [`write_npz`], and if `write_other` fails.
+pub fn write_npz_with(
+    path: &Path,
+    arrays: &[(&str, NpzArray)],
+    write_other: impl FnOnce() -> Result<()>,
+) -> Result<()> {
     arrays.iter().try_for_each(|(name, array)| array.check(name))?;
     write_atomically(path, |file| {
-        write_zip(file, arrays).map_err(|error| match error {
+        write_zip(&mut *file, arrays).map_err(|error| match error {
             ZipError::Io(error) => Error::io(path)(error),
             error => Error::file(path, "the archive cannot be written", "give every array a different name")
                 .with_source(error),
-        })
+        })?;
+        file.flush().map_err(Error::io(path))?;
+        write_other()
     })
 }
 
@@ -296,7 +312,7 @@ fn entry_count(file: &mut File, bytes: u64) -> std::io::Result<Option<usize>> {
 /// An open `.npz` file.
 struct Archive<'a> {
     path: &'a Path,
-    zip: ZipArchive<BufReader<File>>,
+    zip: ZipArchive<BufReader<Retrying<File>>>,
     /// The size of the file.
     bytes: u64,
 }
@@ -306,7 +322,7 @@ impl<'a> Archive<'a> {
         let mut file = open_file(path)?;
         let bytes = file.metadata().map_err(Error::io(path))?.len();
         let entries = entry_count(&mut file, bytes).map_err(Error::io(path))?;
-        let zip = ZipArchive::new(BufReader::new(file))
+        let zip = ZipArchive::new(BufReader::new(Retrying(file)))
             .map_err(|error| Error::file(path, "not a readable zip archive", DAMAGED).with_source(error))?;
         // the reader keeps one of several entries with the same name
         if let Some(entries) = entries.filter(|entries| *entries > zip.len()) {

@@ -8,7 +8,7 @@ use flate2::read::MultiGzDecoder;
 
 use super::place::Place;
 use super::problems::{CellFault, Problems};
-use crate::data::open_file;
+use crate::data::{Retrying, open_file};
 use crate::error::{Error, Result};
 
 /// An open CSV file, positioned after its header.
@@ -29,6 +29,17 @@ pub(crate) fn open_csv(path: &Path, delimiter: Option<char>) -> Result<(CsvReade
     let delimiter = delimiter_byte(path, delimiter)?;
     let file = open_file(path)?;
     let is_gzip = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"));
+    read_header(path, file, is_gzip, delimiter)
+}
+
+/// Reads the names of the columns of `file`, the content of `path`.
+fn read_header(
+    path: &Path,
+    file: impl Read + 'static,
+    is_gzip: bool,
+    delimiter: u8,
+) -> Result<(CsvReader, Vec<String>)> {
+    let file = Retrying(file);
     let mut input: Box<dyn Read> =
         if is_gzip { Box::new(MultiGzDecoder::new(BufReader::new(file))) } else { Box::new(file) };
     // read the start in one piece: the byte order mark must not be split
@@ -189,7 +200,28 @@ fn read_error(path: &Path, error: csv::Error) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
     use super::*;
+    use crate::data::faulty::{Faulty, check_reader};
+
+    /// The cells of a file of these bytes.
+    fn read_all(file: Faulty, is_gzip: bool) -> Result<Vec<StringRecord>> {
+        let path = Path::new("a.csv");
+        let (mut reader, _) = read_header(path, file, is_gzip, b',')?;
+        let rows = reader.next(path, usize::MAX, &mut Problems::default())?;
+        Ok(rows.unwrap_or_default().into_iter().map(|row| row.cells).collect())
+    }
+
+    #[test]
+    fn faults_are_errors_or_change_nothing() {
+        let text = "a,b\r\n".to_owned() + &"1,2\r\n\"x\ny\",4\r\n".repeat(600);
+        let mut zipped = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
+        zipped.write_all(text.as_bytes()).unwrap();
+        for (bytes, is_gzip) in [(zipped.finish().unwrap(), true), (text.into_bytes(), false)] {
+            check_reader(&bytes, |file| read_all(file, is_gzip));
+        }
+    }
 
     #[test]
     fn lines_are_counted_whatever_ends_them() {

@@ -23,7 +23,7 @@ use super::place::Place;
 use super::problem::{Problem, quote_in_hint};
 use super::problems::Problems;
 use super::sheet::{SheetReader, open_sheet};
-use crate::data::open_file;
+use crate::data::{Retrying, open_file};
 use crate::error::{Error, Result};
 
 const PARQUET_HINT: &str = "the file is damaged or is not a Parquet file: write it again";
@@ -53,8 +53,8 @@ enum Reader {
     Csv(CsvReader),
     Sheet(SheetReader),
     Parquet(ParquetRecordBatchReader),
-    ArrowFile(FileReader<BufReader<File>>),
-    ArrowStream(StreamReader<BufReader<File>>),
+    ArrowFile(FileReader<BufReader<Retrying<File>>>),
+    ArrowStream(StreamReader<BufReader<Retrying<File>>>),
 }
 
 /// Some rows of a table.
@@ -257,7 +257,7 @@ fn open_arrow(path: &Path) -> Result<(Reader, Vec<String>)> {
     file.rewind().map_err(Error::io(path))?;
     let damaged =
         |cause: Caught| Error::file(path, "not a readable Arrow file", ARROW_HINT).with_source(cause);
-    let file = BufReader::new(file);
+    let file = BufReader::new(Retrying(file));
     let (reader, schema) = if is_file {
         let reader = catch_panics(|| FileReader::try_new(file, None)).map_err(damaged)?;
         let schema = reader.schema();

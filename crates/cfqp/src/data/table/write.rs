@@ -1,7 +1,6 @@
 //! Writes tables batch by batch: Parquet, Arrow, CSV or JSON lines.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::Path;
 
 use arrow_ipc::writer::FileWriter;
@@ -19,8 +18,6 @@ use crate::error::{Error, Result};
 /// Rows of a Parquet row group, which is held in memory until it is complete.
 const ROW_GROUP_ROWS: usize = 1 << 17;
 
-type Output<'a, 'b> = &'a mut BufWriter<&'b File>;
-
 /// Writes `batches`, which all have the same columns, to one file, in the format of its extension. Returns the number of
 /// rows.
 ///
@@ -34,7 +31,17 @@ pub fn write_table(path: &Path, batches: impl Iterator<Item = Result<OutputBatch
     let format = FileFormat::for_output(path)?;
     let mut rows = 0;
     let batches = batches.inspect(|batch| rows += batch.as_ref().map_or(0, OutputBatch::rows));
-    write_atomically(path, |out| match format {
+    write_atomically(path, |out| write_batches(path, format, out, batches))?;
+    Ok(rows)
+}
+
+fn write_batches(
+    path: &Path,
+    format: FileFormat,
+    out: &mut (impl Write + Send),
+    batches: impl Iterator<Item = Result<OutputBatch>>,
+) -> Result<()> {
+    match format {
         FileFormat::Csv => write_csv(path, out, batches),
         FileFormat::JsonLines => write_json(path, out, batches),
         FileFormat::Parquet => write_parquet(path, out, batches),
@@ -43,13 +50,12 @@ pub fn write_table(path: &Path, batches: impl Iterator<Item = Result<OutputBatch
             let hint = "use the extension .parquet, .csv, .arrow or .jsonl";
             Err(Error::file(path, "a table cannot be written in this format", hint))
         }
-    })?;
-    Ok(rows)
+    }
 }
 
 fn write_csv(
     path: &Path,
-    out: Output<'_, '_>,
+    out: &mut (impl Write + Send),
     batches: impl Iterator<Item = Result<OutputBatch>>,
 ) -> Result<()> {
     let is_tsv = path.extension().is_some_and(|extension| extension == "tsv");
@@ -75,7 +81,7 @@ fn write_csv(
 
 fn write_json(
     path: &Path,
-    out: Output<'_, '_>,
+    out: &mut (impl Write + Send),
     batches: impl Iterator<Item = Result<OutputBatch>>,
 ) -> Result<()> {
     let mut line = String::new();
@@ -100,7 +106,7 @@ fn write_json(
 
 fn write_parquet(
     path: &Path,
-    out: Output<'_, '_>,
+    out: &mut (impl Write + Send),
     mut batches: impl Iterator<Item = Result<OutputBatch>>,
 ) -> Result<()> {
     let failed = |error: ParquetError| write_error(path, error);
@@ -121,7 +127,7 @@ fn write_parquet(
 
 fn write_arrow(
     path: &Path,
-    out: Output<'_, '_>,
+    out: &mut (impl Write + Send),
     mut batches: impl Iterator<Item = Result<OutputBatch>>,
 ) -> Result<()> {
     let failed = |error: ArrowError| write_error(path, error);
@@ -145,7 +151,10 @@ fn write_error(path: &Path, error: impl std::error::Error + Send + Sync + 'stati
 
 #[cfg(test)]
 mod tests {
+    use std::io::BufWriter;
+
     use super::*;
+    use crate::data::faulty::check_writer;
     use crate::data::table::OutputColumn;
 
     fn batch(from: i64) -> OutputBatch {
@@ -171,6 +180,20 @@ mod tests {
         let text = write("a.jsonl");
         assert_eq!((text.lines().next(), text.lines().count()), (Some(json), 4));
         assert!(text.contains(r#""y":null"#));
+    }
+
+    #[test]
+    fn faults_are_errors_or_change_nothing() {
+        let formats = [FileFormat::Csv, FileFormat::JsonLines, FileFormat::Parquet, FileFormat::Arrow];
+        for (format, capacity) in formats.into_iter().flat_map(|format| [0, 7, 1 << 13].map(|c| (format, c)))
+        {
+            check_writer(|file| {
+                let path = Path::new("a");
+                let mut out = BufWriter::with_capacity(capacity, file);
+                write_batches(path, format, &mut out, [batch(1), batch(3)].into_iter().map(Ok))?;
+                out.flush().map_err(Error::io(path))
+            });
+        }
     }
 
     #[test]
