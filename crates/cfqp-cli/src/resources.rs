@@ -50,18 +50,23 @@ pub fn keep_memory() {
     }
 }
 
+/// Makes all threads that start later allocate from one heap, so that they reuse what threads before them have freed. Small
+/// networks are slower: their threads wait for each other.
+pub fn share_heap() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: the setting is a plain number, read when a thread first asks for memory.
+    unsafe {
+        libc::mallopt(libc::M_ARENA_MAX, 1);
+    }
+}
+
 /// A monitor that saves memory during a fit, for images, whose layers are large.
 pub struct MemorySaver<'a>(&'a dyn Monitor);
 
 impl<'a> MemorySaver<'a> {
-    /// Makes all threads allocate from one heap, so that the threads of a stage reuse what the stage before has freed.
-    /// Small networks would be slower: their threads would wait for each other.
+    /// Makes all threads share one heap.
     pub fn new(monitor: &'a dyn Monitor) -> Self {
-        #[cfg(all(target_os = "linux", target_env = "gnu"))]
-        // SAFETY: the setting is a plain number, read when a thread first asks for memory.
-        unsafe {
-            libc::mallopt(libc::M_ARENA_MAX, 1);
-        }
+        share_heap();
         Self(monitor)
     }
 }

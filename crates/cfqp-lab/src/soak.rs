@@ -13,6 +13,7 @@ use cfqp_cli::error::{Failure, Result};
 use cfqp_cli::format::{align_rows, format_count};
 use cfqp_cli::interrupt;
 use cfqp_cli::output::Output;
+use cfqp_cli::resources::share_heap;
 
 /// Units of every fit.
 const UNITS: usize = 40;
@@ -25,13 +26,13 @@ const MEASUREMENTS: usize = 9;
 
 const EXAMPLES: &str = "\
 Examples:
-  MALLOC_ARENA_MAX=1 cfqp-lab soak          1,000 fits and 1,000,000 queries, about ten minutes of one core
+  cfqp-lab soak                             1,000 fits and 1,000,000 queries, about ten minutes of one core
   cfqp-lab soak --fits 20 --queries 1000    to check that it runs
 
 Fits alternate between a table, series with a linear model and series with a perceptron, and repeat after 30. Every model is saved and read \
 again, with a checkpoint. Linux only. The exit code is 1 if memory grew by more than 5% after the first tenth of the fits \
-or of the queries, or if files stay open. MALLOC_ARENA_MAX=1 gives all threads one heap: every fit has threads of its own, \
-and with several heaps memory rises until each of them has held a fit.";
+or of the queries, or if files stay open. All threads share one heap: every fit has threads of its own, and with several \
+heaps memory rises until each of them has held the largest fit.";
 
 /// Run many fits and queries in one process, and check that memory and open files do not grow
 #[derive(Debug, Args)]
@@ -93,6 +94,7 @@ impl Series {
 
 pub(crate) fn run(args: &SoakArgs, show: &OutputArgs) -> Result<Output> {
     interrupt::stop_between_steps();
+    share_heap();
     let folder = tempfile::tempdir().map_err(|error| Failure::io(Path::new("temporary folder"), error))?;
     let model = folder.path().join("model.cfqp");
     let fits = repeat("fits", args.fits, show, |i| fit(i, &model).map(drop))?;
