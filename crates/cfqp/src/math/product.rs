@@ -134,12 +134,13 @@ macro_rules! element {
                 strides: [usize; 2],
                 add: bool,
             ) {
-                // SAFETY: the caller's promises are those of `run`.
                 match isa {
                     #[cfg(target_arch = "x86_64")]
+                    // SAFETY: the processor has the instruction set, and sizes and strides are as the caller promises.
                     Isa::Avx2 | Isa::Avx512 => unsafe {
                         run!($type, $kernels::microkernel::fma::$type, V3, $lanes, a, b, c, strides, add);
                     },
+                    // SAFETY: every processor has these instructions, and sizes and strides are as the caller promises.
                     _ => unsafe {
                         run!($type, $kernels::microkernel::scalar::$type, Scalar, 1, a, b, c, strides, add);
                     },
