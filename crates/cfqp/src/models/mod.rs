@@ -8,6 +8,7 @@ mod mlp;
 mod net;
 pub(crate) mod ridge;
 mod shapes;
+mod size;
 mod transformer;
 mod unet;
 mod y_scale;

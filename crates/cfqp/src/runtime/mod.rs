@@ -1,10 +1,14 @@
-//! The resources of a fit or a query: threads, a device, a checkpoint and a monitor. None of them affects results.
+//! The resources of a fit or a query: threads, a device, a checkpoint, a monitor and the limit on memory. None of them affects
+//! results.
 
+mod memory;
 mod monitor;
 mod pool;
 mod resources;
 mod stage;
 
+pub use memory::{MemorySize, memory_limit, set_memory_limit};
+pub(crate) use memory::{TooLarge, check_memory, check_size};
 pub use monitor::Monitor;
 pub(crate) use pool::Pool;
 pub use resources::{DeviceKind, Resources};

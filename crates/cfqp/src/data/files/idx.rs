@@ -13,6 +13,7 @@ use flate2::bufread::MultiGzDecoder;
 
 use super::open::open_file;
 use crate::error::{Error, Result};
+use crate::runtime::check_size;
 
 /// Larger arrays are rejected; MNIST has 47 million bytes.
 const MAX_BYTES: u64 = 1 << 30;
@@ -30,14 +31,18 @@ pub struct IdxArray {
 /// Reads an IDX file of unsigned bytes, plain or compressed by gzip (detected from its content, not from its name).
 ///
 /// # Errors
-/// If the file cannot be read, is not such a file, is truncated, or has more than 2^30 values.
+/// If the file cannot be read, is not such a file, is truncated, has more than 2^30 values, or more than the limit on memory.
 pub fn read_idx(path: &Path) -> Result<IdxArray> {
-    let mut file = BufReader::new(open_file(path)?);
-    let start = file.fill_buf().map_err(Error::io(path))?;
+    read_from(path, BufReader::new(open_file(path)?))
+}
+
+/// Reads an IDX file from `source`, which errors call `path`.
+pub(crate) fn read_from(path: &Path, mut source: impl BufRead) -> Result<IdxArray> {
+    let start = source.fill_buf().map_err(Error::io(path))?;
     if start.starts_with(&[0x1f, 0x8b]) {
-        read(path, &mut MultiGzDecoder::new(file))
+        read(path, &mut MultiGzDecoder::new(source))
     } else {
-        read(path, &mut file)
+        read(path, &mut source)
     }
 }
 
@@ -48,6 +53,7 @@ fn read(path: &Path, stream: &mut dyn Read) -> Result<IdxArray> {
         let problem = format!("the header gives shape {shape:?}, more than {MAX_BYTES} bytes");
         return Err(Error::file(path, problem, DAMAGED));
     };
+    check_size(expected).map_err(|large| large.of(path, "the array"))?;
     // memory grows with what can be read, not with what the header claims
     let mut values = Vec::new();
     stream.take(expected + 1).read_to_end(&mut values).map_err(|source| read_error(path, source))?;

@@ -10,8 +10,10 @@ mod npz;
 mod open;
 
 pub use atomic::write_atomically;
-pub(crate) use container::{read_container, write_container};
+pub(crate) use container::{read_container, read_unverified, write_container};
+pub(crate) use idx::read_from as read_idx_from;
 pub use idx::{IdxArray, read_idx};
 pub use mnist::{Mnist, MnistSplit};
+pub(crate) use npy::check_bytes as check_npy;
 pub use npz::{NpzArray, NpzValues, read_array, write_npz};
 pub(crate) use open::{open_file, read_bytes};

@@ -5,6 +5,7 @@
 //! a model stores it, and a [`UnitReader`] reads another table by it in batches. [`write_table`] writes tables.
 
 mod arrow_cells;
+mod arrow_limits;
 mod arrow_lists;
 mod arrow_numbers;
 mod blocks;
@@ -28,6 +29,7 @@ mod names;
 mod numbers;
 mod outcome;
 mod output;
+mod parquet_limits;
 mod place;
 mod problem;
 mod problems;
@@ -44,6 +46,7 @@ mod spec;
 mod summary;
 #[cfg(test)]
 mod tests;
+mod thrift;
 mod treatment;
 mod unit_batch;
 mod unit_reader;
