@@ -1,7 +1,8 @@
 //! The memory that the program may use.
 //!
 //! A damaged or hostile file can ask for any amount of memory, often deep inside a reader of another crate, where running
-//! out of it would abort the program. The program's allocator counts large blocks instead. A block beyond the budget ends
+//! out of it would abort the program. The readers of the library check sizes that a file claims; the program's allocator, as the
+//! last line, counts large blocks. A block beyond the budget ends
 //! the program with an error and exit code 2, as does a block that the system refuses.
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -13,12 +14,12 @@ use std::time::Duration;
 
 use clap::Args;
 
+use cfqp::data::{MemorySize, memory_limit, set_memory_limit};
+
 use crate::output::printable;
 
 /// Smaller blocks are not counted: there are many of them, and they are small.
 const MIN_COUNTED: usize = 4096;
-/// The share of the available memory that is used by default.
-const DEFAULT_SHARE: f64 = 0.8;
 
 /// Bytes in counted blocks.
 static USED: AtomicUsize = AtomicUsize::new(0);
@@ -43,8 +44,10 @@ impl MemoryArgs {
         if let Ok(mut files) = FILES.lock() {
             *files = printable(&names.join(", ")).into_owned();
         }
-        let budget = self.max_memory.or_else(default_budget).unwrap_or(usize::MAX);
-        BUDGET.store(budget, Ordering::Relaxed);
+        if let Some(bytes) = self.max_memory {
+            set_memory_limit(bytes as u64);
+        }
+        BUDGET.store(usize::try_from(memory_limit()).unwrap_or(usize::MAX), Ordering::Relaxed);
     }
 }
 
@@ -64,17 +67,6 @@ fn parse_size(text: &str) -> Result<usize, String> {
         Ok(number) if number > 0.0 && number * unit < usize::MAX as f64 => Ok((number * unit) as usize),
         _ => Err("expected a size such as 500MB or 4GB".to_owned()),
     }
-}
-
-/// A share of what is available to this process, where the system says so.
-fn default_budget() -> Option<usize> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kilobytes: f64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
-    // the limit of a container
-    let limit = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
-    let limit = limit.and_then(|limit| limit.trim().parse::<f64>().ok()).unwrap_or(f64::INFINITY);
-    Some((DEFAULT_SHARE * (1024.0 * kilobytes).min(limit)) as usize)
 }
 
 /// The allocator of the system, with a budget.
@@ -153,8 +145,8 @@ fn refuse(size: usize, used: usize, budget: Option<usize>) -> ! {
     {
         let _ = write!(text, "{files}: ");
     }
-    let (more, used) = (InUnits(size), InUnits(used));
-    let _ = match budget.map(InUnits) {
+    let (more, used) = (MemorySize(size as u64), MemorySize(used as u64));
+    let _ = match budget.map(|bytes| MemorySize(bytes as u64)) {
         Some(budget) => write!(
             text,
             "needs {more} of memory in addition to {used} in use; the limit is {budget}\n\
@@ -191,22 +183,6 @@ impl std::fmt::Write for Message {
     }
 }
 
-/// A number of bytes in a readable unit.
-struct InUnits(usize);
-
-impl std::fmt::Display for InUnits {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let megabytes = self.0 as f64 / (1024.0 * 1024.0);
-        if megabytes < 10.0 {
-            write!(f, "{megabytes:.1} MB")
-        } else if megabytes < 1000.0 {
-            write!(f, "{megabytes:.0} MB")
-        } else {
-            write!(f, "{:.1} GB", megabytes / 1024.0)
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -220,7 +196,6 @@ mod tests {
         for wrong in ["", "GB", "-1GB", "0", "4XB", "1e400", "nan", "é"] {
             assert!(parse_size(wrong).is_err(), "{wrong}");
         }
-        assert_eq!(format!("{} {}", InUnits(5 << 20), InUnits(3 << 29)), "5.0 MB 1.5 GB");
     }
 
     #[test]

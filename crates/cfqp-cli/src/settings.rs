@@ -23,6 +23,7 @@ const FLAGS: &[(&str, &str)] = &[
     ("threads", "--threads"),
     ("valid", "--valid"),
     ("y_scale", "--y-scale"),
+    ("memory_limit", "--max-memory"),
     // a question
     ("grid", "--grid"),
     ("hold", "--hold"),

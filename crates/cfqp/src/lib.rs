@@ -48,6 +48,8 @@ mod density;
 mod error;
 pub mod eval;
 mod fit;
+#[doc(hidden)]
+pub mod fuzzing;
 mod math;
 #[doc(hidden)]
 pub mod measure;

@@ -24,34 +24,36 @@ impl Model {
     /// # Errors
     /// [`Error::Config`] if there is no such treatment, or if it cannot vary in this way.
     pub fn curve_grid(&self, spec: &CurveSpec<'_>) -> Result<Units> {
-        let columns = self.treatment_columns();
-        let over = varying_column(&columns, spec)?;
-        let held = held_values(&columns, over, spec.held)?;
-        let points = match (spec.amounts, &columns[over].levels) {
-            (Some(amounts), None) => {
-                amounts.iter().map(|&amount| vec![columns[over].element(amount)]).collect()
-            }
-            (None, Some(_)) => columns[over].level_elements(),
-            (Some(_), Some(_)) => {
-                let problem = "the treatment has levels, which have no amounts between them";
-                return Err(Error::config("grid", problem, "leave it out for one answer per level"));
-            }
-            (None, None) => {
-                let hint = "give LO:HI:N, for example 0.2:1:9";
-                return Err(Error::config("grid", "no treatments are given", hint));
-            }
-        };
-        let elements: usize = columns.iter().map(TreatmentColumn::elements).sum();
-        let (mut values, mut mask) = (Vec::new(), Vec::new());
-        for point in &points {
-            for (j, column) in columns.iter().enumerate() {
-                let own = if j == over { Some(point) } else { held[j].as_ref() };
-                values.extend(own.cloned().unwrap_or_else(|| vec![0.0; column.elements()]));
-                mask.extend(std::iter::repeat_n(own.is_some(), column.elements()));
-            }
-        }
-        Units::with_mask("grid", vec![elements], values, Some(mask))
+        curve_points(&self.treatment_columns(), spec)
     }
+}
+
+/// The points of a curve of a model with the treatments `columns`.
+pub(crate) fn curve_points(columns: &[TreatmentColumn], spec: &CurveSpec<'_>) -> Result<Units> {
+    let over = varying_column(columns, spec)?;
+    let held = held_values(columns, over, spec.held)?;
+    let points = match (spec.amounts, &columns[over].levels) {
+        (Some(amounts), None) => amounts.iter().map(|&amount| vec![columns[over].element(amount)]).collect(),
+        (None, Some(_)) => columns[over].level_elements(),
+        (Some(_), Some(_)) => {
+            let problem = "the treatment has levels, which have no amounts between them";
+            return Err(Error::config("grid", problem, "leave it out for one answer per level"));
+        }
+        (None, None) => {
+            let hint = "give LO:HI:N, for example 0.2:1:9";
+            return Err(Error::config("grid", "no treatments are given", hint));
+        }
+    };
+    let elements: usize = columns.iter().map(TreatmentColumn::elements).sum();
+    let (mut values, mut mask) = (Vec::new(), Vec::new());
+    for point in &points {
+        for (j, column) in columns.iter().enumerate() {
+            let own = if j == over { Some(point) } else { held[j].as_ref() };
+            values.extend(own.cloned().unwrap_or_else(|| vec![0.0; column.elements()]));
+            mask.extend(std::iter::repeat_n(own.is_some(), column.elements()));
+        }
+    }
+    Units::with_mask("grid", vec![elements], values, Some(mask))
 }
 
 /// The position of the treatment that varies.

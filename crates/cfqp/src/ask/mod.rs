@@ -42,6 +42,7 @@ pub use average::{AverageEffect, Averages, EffectGroup};
 pub(crate) use by_class::AnswerClass;
 pub use causation::{Causation, CausationShare};
 pub use curve::CurveSpec;
+pub(crate) use curve::curve_points;
 pub use distribution::ValueProbabilities;
 pub use file::{AskFile, FileQuestion};
 pub(crate) use grid::GridUnits;

@@ -5,6 +5,7 @@
 //! | in memory | [`Dataset`] of [`Units`], [`View`] of some of them, [`Scaler`] |
 //! | arrays | [`Dataset::read_npz`], [`read_array`], [`write_npz`]; [`Mnist`] and [`read_idx`] |
 //! | tables | [`table`]: CSV, Parquet, Arrow and .xlsx files |
+//! | memory | [`set_memory_limit`]: the most that the content of one file may take |
 
 mod content;
 mod dataset;
@@ -25,7 +26,10 @@ pub use files::{
     IdxArray, Mnist, MnistSplit, NpzArray, NpzValues, read_array, read_idx, remove_unfinished_files,
     write_atomically, write_npz, write_npz_with,
 };
-pub(crate) use files::{Retrying, open_file, read_bytes, read_container, write_container};
+pub(crate) use files::{
+    Retrying, check_npy, open_file, read_bytes, read_container, read_idx_from, read_unverified,
+    write_container,
+};
 pub(crate) use named_array::NamedArray;
 pub use outcome_kind::OutcomeKind;
 pub(crate) use outcome_kind::{MAX_KIND_ELEMENTS, element_name, observed_values};
@@ -33,6 +37,8 @@ pub use scaler::{ChannelScaler, Scaler};
 pub use table::Warning;
 pub use unit_data::UnitData;
 pub use units::Units;
+
+pub use crate::runtime::{MemorySize, memory_limit, set_memory_limit};
 
 /// The smallest number of units that a fit accepts.
 pub const MIN_UNITS: usize = 20;

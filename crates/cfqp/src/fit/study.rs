@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::config::FitConfig;
+use crate::data::read_bytes;
 use crate::data::table::TableSpec;
 use crate::{Error, Result};
 
@@ -61,8 +62,15 @@ impl Study {
     /// # Errors
     /// [`Error::Io`] if the file cannot be read, [`Error::File`] with the line if it is not a study.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path).map_err(Error::io(path))?;
-        let mut study: Self = toml::from_str(&text).map_err(|error| {
+        let text = String::from_utf8(read_bytes(path)?).map_err(|error| {
+            Error::file(path, "not UTF-8 text", "save the study as UTF-8").with_source(error)
+        })?;
+        Self::parse(path, &text)
+    }
+
+    /// The study with this text, which stands in the file `path`.
+    pub(crate) fn parse(path: &Path, text: &str) -> Result<Self> {
+        let mut study: Self = toml::from_str(text).map_err(|error| {
             let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
             let line = line.map_or(String::new(), |line| format!("line {line}: "));
             let message = error.message().lines().collect::<Vec<_>>().join(" ");

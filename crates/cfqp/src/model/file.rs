@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use burn::tensor::Device;
+use serde_json::Value;
 
 use super::Support;
 use super::components::Components;
@@ -12,7 +13,7 @@ use super::fitted::Model;
 use super::header::{DensityHeader, Header, MixtureHeader};
 use super::mixture::Mixture;
 use super::predictor::{ClassNetworks, Predictor};
-use crate::data::{NamedArray, read_container, write_container};
+use crate::data::{NamedArray, read_bytes, read_container, write_container};
 use crate::density::{Ensemble, Member};
 use crate::models::{Net, Shapes};
 use crate::nn::{load_weights, save_weights};
@@ -58,14 +59,24 @@ impl Model {
     /// # Errors
     /// [`Error::File`] if the file is not a model or is damaged.
     pub fn load(path: &Path, resources: &Resources) -> Result<Self> {
+        let (header, arrays) = read_container(path, &read_bytes(path)?)?;
+        Self::from_content(path, header, &arrays, resources)
+    }
+
+    /// The model with this header and these arrays, which stand in the file `path`.
+    pub(crate) fn from_content(
+        path: &Path,
+        header: Value,
+        arrays: &[NamedArray],
+        resources: &Resources,
+    ) -> Result<Self> {
         let device = resources.device.open()?;
-        let (header, arrays) = read_container(path)?;
         let hint = "the file is damaged or was written by other software: fit the model again";
         let wrong = |problem: String| Error::file(path, problem, hint);
         let header: Header = serde_json::from_value(header)
             .map_err(|e| wrong("the header cannot be read".to_owned()).with_source(e))?;
         header.validate().map_err(wrong)?;
-        let (support, arrays) = Support::from_weights(&arrays, header.shapes.t)
+        let (support, arrays) = Support::from_weights(arrays, header.shapes.t)
             .ok_or_else(|| wrong("the support is missing".to_owned()))?;
         let mut arrays = arrays.iter().peekable();
         let predictor = match &header.density {

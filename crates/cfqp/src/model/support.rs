@@ -142,7 +142,7 @@ impl Support {
         let [x, range, rest @ ..] = weights else { return None };
         let (&[n, width], &[m, ends]) = (x.shape.as_slice(), range.shape.as_slice()) else { return None };
         let has_names = x.name == "support.x" && range.name == "support.range";
-        let is_sound = has_names && n == m && n > 0 && width > 0 && ends == 2 * d_t;
+        let is_sound = has_names && n == m && n > 0 && width > 0 && d_t > 0 && ends == 2 * d_t;
         if !is_sound {
             return None;
         }

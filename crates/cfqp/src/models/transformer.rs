@@ -27,7 +27,7 @@ use crate::nn::{
 use crate::{Error, Result, Rng};
 
 /// The number of timescales of the positional encoding, with a sine and a cosine each.
-const TIMESCALES: usize = 5;
+pub(super) const TIMESCALES: usize = 5;
 /// The longest timescale, in steps; the shortest is 1.
 const MAX_TIMESCALE: f64 = 100.0;
 

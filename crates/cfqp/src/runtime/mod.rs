@@ -1,7 +1,9 @@
-//! The resources of a fit or a query: threads, a device, a checkpoint and a monitor. None of them affects results.
+//! The resources of a fit or a query: threads, a device, a checkpoint, a monitor and the limit on memory. None of them affects
+//! results.
 
 #[cfg(feature = "wgpu")]
 mod graphics;
+mod memory;
 mod monitor;
 mod pool;
 #[cfg(any(feature = "wgpu", feature = "cuda"))]
@@ -9,6 +11,8 @@ mod probe;
 mod resources;
 mod stage;
 
+pub use memory::{MemorySize, memory_limit, set_memory_limit};
+pub(crate) use memory::{TooLarge, check_memory, check_size};
 pub use monitor::Monitor;
 pub(crate) use pool::Pool;
 pub use resources::{DeviceKind, Resources};

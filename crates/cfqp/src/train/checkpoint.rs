@@ -94,7 +94,13 @@ impl Checkpoint {
         let (mut found, mut end, mut file) = (BTreeMap::new(), 0, None);
         if resources.resume && path.exists() {
             let locked = open_locked(path, false).map_err(Error::io(path))?;
-            (found, end) = read(path, &identity)?;
+            let content = read(path, &read_bytes(path)?)?;
+            let difference = content.identity.as_ref().and_then(|found| identity.difference(found));
+            if let Some(difference) = difference {
+                let problem = format!("the checkpoint belongs to another fit: {difference}");
+                return Err(Error::file(path, problem, REMOVE));
+            }
+            (found, end) = (content.jobs, content.end);
             locked.set_len(end).map_err(Error::io(path))?;
             file = Some(locked);
         }
@@ -248,6 +254,21 @@ struct Record<'a> {
     values: &'a [u8],
 }
 
+/// `bytes` with the checksum that the content of every record has: what is damaged besides is found by other checks.
+pub(crate) fn with_checksums(mut bytes: Vec<u8>) -> Vec<u8> {
+    let mut at = MAGIC.len();
+    while let Some(head) = bytes.get(at..at + RECORD_HEAD) {
+        let length = head[..8].iter().rev().fold(0, |number: usize, &byte| number << 8 | usize::from(byte));
+        let start = at + RECORD_HEAD;
+        let Some(content) = start.checked_add(length).and_then(|end| bytes.get(start..end)) else { break };
+        let mut crc = Crc::new();
+        crc.update(content);
+        bytes[at + 12..start].copy_from_slice(&crc.sum().to_le_bytes());
+        at = start + length;
+    }
+    bytes
+}
+
 /// Splits the first record off `bytes`; `Ok(None)` if it is incomplete.
 fn take_record<'a>(bytes: &mut &'a [u8]) -> Result<Option<Record<'a>>, String> {
     let Some((head, rest)) = bytes.split_first_chunk::<RECORD_HEAD>() else { return Ok(None) };
@@ -267,27 +288,35 @@ fn take_record<'a>(bytes: &mut &'a [u8]) -> Result<Option<Record<'a>>, String> {
     Ok(Some(Record { header, values }))
 }
 
-/// The jobs of the checkpoint at `path`, and where its last complete record ends.
-fn read(path: &Path, identity: &Identity) -> Result<(BTreeMap<String, JobResult>, u64)> {
-    let wrong =
-        |problem: String| Error::file(path, problem, "remove the file, or start over without resuming");
+/// The content of a checkpoint.
+#[derive(Default)]
+pub(crate) struct Content {
+    /// None if the fit ended before its first job was done.
+    identity: Option<Identity>,
+    jobs: BTreeMap<String, JobResult>,
+    /// Where the last complete record ends.
+    end: u64,
+}
+
+/// What to do about a checkpoint that cannot be used.
+const REMOVE: &str = "remove the file, or start over without resuming";
+
+/// Reads the content of the checkpoint `path`.
+pub(crate) fn read(path: &Path, bytes: &[u8]) -> Result<Content> {
+    let wrong = |problem: String| Error::file(path, problem, REMOVE);
     let damaged = || wrong("it is not a checkpoint of this program, or it is damaged".to_owned());
-    let bytes = read_bytes(path)?;
-    if MAGIC.starts_with(&bytes) {
-        return Ok((BTreeMap::new(), 0));
+    if MAGIC.starts_with(bytes) {
+        return Ok(Content::default());
     }
     let mut rest = bytes.strip_prefix(MAGIC).ok_or_else(damaged)?;
-    let Some(first) = take_record(&mut rest).map_err(wrong)? else { return Ok((BTreeMap::new(), 0)) };
-    let found: Identity = serde_json::from_slice(first.header).map_err(|_| damaged())?;
-    if let Some(difference) = identity.difference(&found) {
-        return Err(wrong(format!("the checkpoint belongs to another fit: {difference}")));
-    }
+    let Some(first) = take_record(&mut rest).map_err(wrong)? else { return Ok(Content::default()) };
+    let identity = serde_json::from_slice(first.header).map_err(|_| damaged())?;
     let mut jobs = BTreeMap::new();
     while let Some(record) = take_record(&mut rest).map_err(wrong)? {
         let header: JobHeader = serde_json::from_slice(record.header).map_err(|_| damaged())?;
         jobs.extend(header.with_values(record.values).map(Some).ok_or_else(damaged)?);
     }
-    Ok((jobs, (bytes.len() - rest.len()) as u64))
+    Ok(Content { identity: Some(identity), jobs, end: (bytes.len() - rest.len()) as u64 })
 }
 
 /// A text that differs between fits whose settings or data differ.

@@ -7,7 +7,7 @@ mod prepared;
 mod split;
 mod trainer;
 
-pub(crate) use checkpoint::{Checkpoint, JobResult, fingerprint};
+pub(crate) use checkpoint::{Checkpoint, JobResult, fingerprint, read as read_checkpoint, with_checksums};
 pub(crate) use context::Context;
 pub(crate) use prepared::{Prepared, check_size};
 pub(crate) use split::{Split, sample};

@@ -18,7 +18,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::atomic::write_atomically;
-use super::open::read_bytes;
 use crate::data::NamedArray;
 use crate::error::{Error, Result};
 
@@ -78,23 +77,41 @@ fn to_bytes(head: String, arrays: &[NamedArray]) -> Result<Vec<u8>, safetensors:
     safetensors::serialize(views, Some(HashMap::from([(METADATA_KEY.to_owned(), head)])))
 }
 
-/// Reads the header and the arrays, in their original order, of a file written by [`write_container`].
+/// Reads the header and the arrays, in their original order, of the content of a file written by [`write_container`]. Errors
+/// call it `path`.
 ///
 /// # Errors
-/// If the file cannot be read, is not a model, was written in a newer format, or is damaged.
-pub(crate) fn read_container(path: &Path) -> Result<(Value, Vec<NamedArray>)> {
-    let bytes = read_bytes(path)?;
-    let (_, metadata) = SafeTensors::read_metadata(&bytes).map_err(|error| {
+/// If it is not a model, was written in a newer format, or is damaged.
+pub(crate) fn read_container(path: &Path, bytes: &[u8]) -> Result<(Value, Vec<NamedArray>)> {
+    let content = read_unverified(path, bytes)?;
+    if checksum(&content.model, &content.arrays) != content.checksum {
+        return Err(Error::file(path, "the checksum does not match the content", DAMAGED));
+    }
+    Ok((content.model, content.arrays))
+}
+
+/// The content of a model file.
+pub(crate) struct Content {
+    /// The header of the model.
+    pub model: Value,
+    /// The arrays, in their original order.
+    pub arrays: Vec<NamedArray>,
+    checksum: u32,
+}
+
+/// As [`read_container`], with everything checked but the checksum.
+pub(crate) fn read_unverified(path: &Path, bytes: &[u8]) -> Result<Content> {
+    let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(|error| {
         Error::file(path, "not a complete safetensors file", NOT_A_MODEL).with_source(error)
     })?;
     let text = metadata.metadata().as_ref().and_then(|metadata| metadata.get(METADATA_KEY));
     let text =
         text.ok_or_else(|| Error::file(path, format!("its metadata has no `{METADATA_KEY}`"), FOREIGN))?;
     let head = parse_head(path, text)?;
-    let tensors = SafeTensors::deserialize(&bytes)
+    let tensors = SafeTensors::deserialize(bytes)
         .map_err(|error| Error::file(path, "its arrays cannot be read", DAMAGED).with_source(error))?;
     let arrays = read_arrays(&head, &tensors).map_err(|problem| Error::file(path, problem, DAMAGED))?;
-    Ok((head.model, arrays))
+    Ok(Content { model: head.model, arrays, checksum: head.checksum })
 }
 
 /// Checks the format number before the other fields: a newer format may have different ones.
@@ -121,11 +138,7 @@ fn read_arrays(head: &Head, tensors: &SafeTensors) -> Result<Vec<NamedArray>, St
     if names.len() != head.order.len() || names.len() != tensors.len() {
         return Err(format!("it has {} arrays, but lists {}", tensors.len(), head.order.len()));
     }
-    let arrays = head.order.iter().map(|name| read_array(name, tensors)).collect::<Result<Vec<_>, _>>()?;
-    if checksum(&head.model, &arrays) != head.checksum {
-        return Err("the checksum does not match the content".to_owned());
-    }
-    Ok(arrays)
+    head.order.iter().map(|name| read_array(name, tensors)).collect()
 }
 
 fn read_array(name: &str, tensors: &SafeTensors) -> Result<NamedArray, String> {
@@ -142,7 +155,8 @@ fn read_array(name: &str, tensors: &SafeTensors) -> Result<NamedArray, String> {
 /// Checks that the values match the shape and are finite.
 fn check_array(array: &NamedArray) -> Result<(), String> {
     let NamedArray { name, shape, values } = array;
-    if shape.iter().product::<usize>() != values.len() {
+    let size = shape.iter().try_fold(1_usize, |size, &side| size.checked_mul(side));
+    if size != Some(values.len()) {
         return Err(format!("array `{name}`: {} values do not have shape {shape:?}", values.len()));
     }
     match values.iter().position(|value| !value.is_finite()) {

@@ -14,6 +14,7 @@ use flate2::bufread::MultiGzDecoder;
 use super::open::open_file;
 use super::retrying::Retrying;
 use crate::error::{Error, Result};
+use crate::runtime::check_size;
 
 /// Larger arrays are rejected; MNIST has 47 million bytes.
 const MAX_BYTES: u64 = 1 << 30;
@@ -31,13 +32,13 @@ pub struct IdxArray {
 /// Reads an IDX file of unsigned bytes, plain or compressed by gzip (detected from its content, not from its name).
 ///
 /// # Errors
-/// If the file cannot be read, is not such a file, is truncated, or has more than 2^30 values.
+/// If the file cannot be read, is not such a file, is truncated, has more than 2^30 values, or more than the limit on memory.
 pub fn read_idx(path: &Path) -> Result<IdxArray> {
-    read_stream(path, open_file(path)?)
+    read_from(path, open_file(path)?)
 }
 
-/// Reads the content of the file `path`.
-fn read_stream(path: &Path, file: impl Read) -> Result<IdxArray> {
+/// Reads an IDX file from `file`, which errors call `path`.
+pub(crate) fn read_from(path: &Path, file: impl Read) -> Result<IdxArray> {
     let mut file = Retrying(file);
     let mut start = Vec::new();
     file.by_ref().take(2).read_to_end(&mut start).map_err(Error::io(path))?;
@@ -53,6 +54,7 @@ fn read(path: &Path, stream: &mut dyn Read) -> Result<IdxArray> {
         let problem = format!("the header gives shape {shape:?}, more than {MAX_BYTES} bytes");
         return Err(Error::file(path, problem, DAMAGED));
     };
+    check_size(expected).map_err(|large| large.of(path, "the array"))?;
     // memory grows with what can be read, not with what the header claims
     let mut values = Vec::new();
     stream.take(expected + 1).read_to_end(&mut values).map_err(|source| read_error(path, source))?;
@@ -158,7 +160,7 @@ pub(super) mod tests {
     fn faults_are_errors_or_change_nothing() {
         let bytes = idx(&[2, 3], &[1, 2, 3, 4, 5, 6]);
         for bytes in [gzip(&bytes), bytes] {
-            check_reader(&bytes, |file| read_stream(Path::new("digits"), file));
+            check_reader(&bytes, |file| read_from(Path::new("digits"), file));
         }
     }
 

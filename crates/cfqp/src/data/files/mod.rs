@@ -14,9 +14,11 @@ mod retrying;
 mod unfinished;
 
 pub use atomic::write_atomically;
-pub(crate) use container::{read_container, write_container};
+pub(crate) use container::{read_container, read_unverified, write_container};
+pub(crate) use idx::read_from as read_idx_from;
 pub use idx::{IdxArray, read_idx};
 pub use mnist::{Mnist, MnistSplit};
+pub(crate) use npy::check_bytes as check_npy;
 pub use npz::{NpzArray, NpzValues, read_array, write_npz, write_npz_with};
 pub(crate) use open::{open_file, read_bytes};
 pub(crate) use retrying::Retrying;

@@ -9,6 +9,8 @@ use std::io::{self, Read, Write};
 use arrow_array::ArrowPrimitiveType;
 use arrow_array::types::Float16Type;
 
+use crate::runtime::{TooLarge, check_size};
+
 /// A floating-point number of 16 bits.
 type Half = <Float16Type as ArrowPrimitiveType>::Native;
 
@@ -35,6 +37,8 @@ pub(super) enum NpyError {
     Read(io::Error),
     /// The bytes are not an array of numbers.
     Format(String),
+    /// The array does not fit into memory.
+    TooLarge(TooLarge),
 }
 
 impl From<io::Error> for NpyError {
@@ -47,13 +51,30 @@ fn invalid<T>(problem: impl Into<String>) -> Result<T, NpyError> {
     Err(NpyError::Format(problem.into()))
 }
 
+/// What may be allocated for an array.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// Memory for the elements is reserved up front if the file has at most so many bytes, and grows as they are read
+    /// otherwise.
+    pub credible: u64,
+    /// The memory of other arrays, which counts too.
+    pub used: u64,
+}
+
+impl Limits {
+    /// Checks the memory of the elements of an array, as they will be in memory, before they are read.
+    fn check<T>(&self, header: &Header, elements: u64) -> Result<(), NpyError> {
+        let copies = if header.fortran && header.shape.len() > 1 { 2 } else { 1 };
+        let needed = elements.saturating_mul(copies * size_of::<T>() as u64);
+        check_size(needed.saturating_add(self.used)).map_err(NpyError::TooLarge)
+    }
+}
+
 /// Reads an array in C order: numbers of any type as f32, or integers as i64; `bytes` is the size of the whole file.
-/// Memory for the elements is reserved up front if the file has at most `credible` bytes, and grows as they are read
-/// otherwise.
 pub(super) fn read<T: Element>(
     mut from: impl Read,
     bytes: u64,
-    credible: u64,
+    limits: Limits,
 ) -> Result<(Vec<usize>, Vec<T>), NpyError> {
     let (header, head) = read_header(&mut from)?;
     if header.kind == b'f' && !T::MAY_BE_FRACTIONS {
@@ -65,7 +86,8 @@ pub(super) fn read<T: Element>(
         return invalid(format!("the header gives shape {shape:?}, which does not match {bytes} bytes"));
     }
     let mut values = Vec::new();
-    if bytes <= credible {
+    limits.check::<T>(&header, (bytes - head) / header.size as u64)?;
+    if bytes <= limits.credible {
         values.reserve_exact(shape.iter().product());
     }
     read_values(&mut from, &header, bytes - head, &mut values)?;
@@ -76,6 +98,14 @@ pub(super) fn read<T: Element>(
         values = c_order(shape, &values);
     }
     Ok((header.shape, values))
+}
+
+/// Reads a whole `.npy` file as numbers and as integers; whether it is an array of numbers.
+pub(crate) fn check_bytes(bytes: &[u8]) -> bool {
+    let limits = Limits { credible: bytes.len() as u64, used: 0 };
+    let size = bytes.len() as u64;
+    let integers = read::<i64>(bytes, size, limits);
+    integers.is_ok() | read::<f32>(bytes, size, limits).is_ok()
 }
 
 fn read_header(from: &mut impl Read) -> Result<(Header, u64), NpyError> {
@@ -249,7 +279,11 @@ mod tests {
     }
 
     fn read_all(bytes: &[u8]) -> Result<(Vec<usize>, Vec<f32>), NpyError> {
-        read(bytes, bytes.len() as u64, bytes.len() as u64)
+        read(bytes, bytes.len() as u64, limits(bytes.len()))
+    }
+
+    fn limits(credible: usize) -> Limits {
+        Limits { credible: credible as u64, used: 0 }
     }
 
     fn header(descr: &str, fortran: &str, shape: &str) -> String {
@@ -288,9 +322,9 @@ mod tests {
         let large = [(1_i64 << 53) + 1, -3];
         let bytes = npy(&header("<i8", "False", "(2,)"), large.map(i64::to_le_bytes).as_flattened());
         let size = bytes.len() as u64;
-        assert_eq!(read::<i64>(&bytes[..], size, size).unwrap(), (vec![2], large.to_vec()));
+        assert_eq!(read::<i64>(&bytes[..], size, limits(bytes.len())).unwrap(), (vec![2], large.to_vec()));
         let bytes = npy(&header("<f4", "False", "(2,)"), &[0; 8]);
-        let error = read::<i64>(&bytes[..], bytes.len() as u64, 0).unwrap_err();
+        let error = read::<i64>(&bytes[..], bytes.len() as u64, limits(0)).unwrap_err();
         assert!(matches!(error, NpyError::Format(text) if text.contains("not stored as integers")));
     }
 
@@ -323,7 +357,7 @@ mod tests {
         }
         let huge = npy(&header("<f4", "False", "(1000000000000,)"), &[0; 8]);
         let size = huge.len() as u64 - 8 + 4_000_000_000_000;
-        assert!(matches!(read::<f32>(&huge[..], size, huge.len() as u64), Err(NpyError::Read(_))));
+        assert!(matches!(read::<f32>(&huge[..], size, limits(huge.len())), Err(NpyError::TooLarge(_))));
         let mut long = b"\x93NUMPY\x02\x00".to_vec();
         long.extend(u32::MAX.to_le_bytes());
         assert!(matches!(read_all(&long), Err(NpyError::Format(_))));

@@ -12,7 +12,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{BufReader, Read as _, Seek, SeekFrom, Write};
+use std::io::{BufReader, Cursor, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use zip::result::ZipError;
@@ -21,7 +21,7 @@ use zip::{ZipArchive, ZipWriter};
 
 use super::atomic::write_atomically;
 use super::deferring::Deferring;
-use super::npy::{self, Element, NpyError};
+use super::npy::{self, Element, Limits, NpyError};
 use super::open::open_file;
 use super::retrying::Retrying;
 use crate::data::{Dataset, Units};
@@ -45,18 +45,26 @@ impl Dataset {
     /// # Errors
     /// If the file cannot be read, lacks an array, has an unknown one, or the arrays do not form a data set.
     pub fn read_npz(path: &Path) -> Result<Self> {
-        Self::read_arrays(path, None)
+        Self::read_arrays(Archive::open(path)?, None)
+    }
+
+    /// As [`read_npz`](Self::read_npz), from the content of a file, which errors call `path`.
+    pub(crate) fn read_npz_bytes(path: &Path, bytes: &[u8]) -> Result<Self> {
+        Self::read_arrays(Archive::new(path, Cursor::new(bytes))?, None)
     }
 
     /// As [`read_npz`](Self::read_npz), for units that a model with outcomes of shape `y` and treatments of `treatments`
     /// numbers is asked about: `y` may be absent, and then `t` may be, too.
     pub(crate) fn read_npz_to_ask(path: &Path, y: &[usize], treatments: usize) -> Result<Self> {
-        Self::read_arrays(path, Some((y, treatments)))
+        Self::read_arrays(Archive::open(path)?, Some((y, treatments)))
     }
 
     /// Reads a data set; `absent` has the shapes of y and t if these need not be there.
-    fn read_arrays(path: &Path, absent: Option<(&[usize], usize)>) -> Result<Self> {
-        let mut file = Archive::open(path)?;
+    fn read_arrays(
+        mut file: Archive<'_, impl Read + Seek>,
+        absent: Option<(&[usize], usize)>,
+    ) -> Result<Self> {
+        let path = file.path;
         let found = file.keys();
         for key in &found {
             if !KNOWN_KEYS.contains(&key.as_str()) {
@@ -295,14 +303,14 @@ impl Array {
 
 /// The number of entries that a zip archive of `bytes` bytes says that it has; `None` if it has no such record, or too many
 /// entries for it.
-fn entry_count(file: &mut File, bytes: u64) -> std::io::Result<Option<usize>> {
+fn entry_count(file: &mut (impl Read + Seek), bytes: u64) -> std::io::Result<Option<usize>> {
     const RECORD: usize = 22;
     const SIGNATURE: &[u8] = b"PK\x05\x06";
     // the record is followed by a comment of at most 64 KiB
     let tail = bytes.min((RECORD + (1 << 16)) as u64);
     file.seek(SeekFrom::Start(bytes - tail))?;
     let mut end = Vec::new();
-    file.take(tail).read_to_end(&mut end)?;
+    file.by_ref().take(tail).read_to_end(&mut end)?;
     file.rewind()?;
     let found = end.windows(RECORD).rposition(|record| record.starts_with(SIGNATURE));
     let count = found.map(|at| usize::from(u16::from_le_bytes([end[at + 10], end[at + 11]])));
@@ -310,26 +318,33 @@ fn entry_count(file: &mut File, bytes: u64) -> std::io::Result<Option<usize>> {
 }
 
 /// An open `.npz` file.
-struct Archive<'a> {
+struct Archive<'a, R> {
     path: &'a Path,
-    zip: ZipArchive<BufReader<Retrying<File>>>,
+    zip: ZipArchive<R>,
     /// The size of the file.
     bytes: u64,
+    /// The memory of the arrays read so far.
+    used: u64,
 }
 
-impl<'a> Archive<'a> {
+impl<'a> Archive<'a, BufReader<Retrying<File>>> {
     fn open(path: &'a Path) -> Result<Self> {
-        let mut file = open_file(path)?;
-        let bytes = file.metadata().map_err(Error::io(path))?.len();
+        Self::new(path, BufReader::new(Retrying(open_file(path)?)))
+    }
+}
+
+impl<'a, R: Read + Seek> Archive<'a, R> {
+    fn new(path: &'a Path, mut file: R) -> Result<Self> {
+        let bytes = file.seek(SeekFrom::End(0)).map_err(Error::io(path))?;
         let entries = entry_count(&mut file, bytes).map_err(Error::io(path))?;
-        let zip = ZipArchive::new(BufReader::new(Retrying(file)))
+        let zip = ZipArchive::new(file)
             .map_err(|error| Error::file(path, "not a readable zip archive", DAMAGED).with_source(error))?;
         // the reader keeps one of several entries with the same name
         if let Some(entries) = entries.filter(|entries| *entries > zip.len()) {
             let problem = format!("the archive has {entries} entries, but only {} names", zip.len());
             return Err(Error::file(path, problem, "give every array a different name"));
         }
-        Ok(Self { path, zip, bytes })
+        Ok(Self { path, zip, bytes, used: 0 })
     }
 
     fn keys(&self) -> Vec<String> {
@@ -365,8 +380,13 @@ impl<'a> Archive<'a> {
             let hint = "if this is intended, write the file without compression, using numpy.savez";
             return Err(Error::file(self.path, problem, hint));
         }
-        match npy::read(file, size, self.bytes.saturating_mul(MAX_EXPANSION)) {
-            Ok((shape, values)) => Ok(Some(Array { shape, values })),
+        let limits = Limits { credible: self.bytes.saturating_mul(MAX_EXPANSION), used: self.used };
+        match npy::read(file, size, limits) {
+            Ok((shape, values)) => {
+                self.used += size_of_val(&values[..]) as u64;
+                Ok(Some(Array { shape, values }))
+            }
+            Err(NpyError::TooLarge(large)) => Err(large.of(self.path, &format!("array `{key}`"))),
             Err(NpyError::Read(error)) => Err(unreadable().with_source(error)),
             Err(NpyError::Format(problem)) => Err(Error::file(
                 self.path,

@@ -1,9 +1,11 @@
 //! Files that are opened to be read.
 
 use std::fs::File;
+use std::io::Read as _;
 use std::path::Path;
 
 use crate::error::{Error, Result};
+use crate::runtime::check_size;
 
 /// Opens an ordinary file. A pipe would have to wait for a writer, and data are read more than once.
 ///
@@ -24,10 +26,13 @@ pub(crate) fn open_file(path: &Path) -> Result<File> {
 /// The content of an ordinary file.
 ///
 /// # Errors
-/// As [`open_file`].
+/// As [`open_file`], or if the file is larger than the limit on memory.
 pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>> {
+    let mut file = open_file(path)?;
+    let size = file.metadata().map_err(Error::io(path))?.len();
+    check_size(size).map_err(|large| large.of(path, "the file"))?;
     let mut bytes = Vec::new();
-    std::io::Read::read_to_end(&mut open_file(path)?, &mut bytes).map_err(Error::io(path))?;
+    file.read_to_end(&mut bytes).map_err(Error::io(path))?;
     Ok(bytes)
 }
 

@@ -63,7 +63,7 @@ impl ContiguousReader {
             }
             let mut complete = self.take_complete(samples.series.len());
             complete.sort();
-            if let Some(batch) = complete.to_batch(layout, samples, rules, summary)? {
+            if let Some(batch) = complete.to_batch(path, layout, samples, rules, summary)? {
                 return Ok(Some(batch));
             }
         }

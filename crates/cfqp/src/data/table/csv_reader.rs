@@ -1,7 +1,9 @@
 //! CSV files, plain or compressed by gzip; errors name the line.
 
+use std::cell::Cell;
 use std::io::{BufReader, Cursor, Read};
 use std::path::Path;
+use std::rc::Rc;
 
 use csv::{ByteRecord, ErrorKind, ReaderBuilder, StringRecord};
 use flate2::read::MultiGzDecoder;
@@ -10,13 +12,25 @@ use super::place::Place;
 use super::problems::{CellFault, Problems};
 use crate::data::{Retrying, open_file};
 use crate::error::{Error, Result};
+use crate::runtime::{TooLarge, check_memory, check_size};
 
 /// An open CSV file, positioned after its header.
 pub(crate) struct CsvReader {
     reader: csv::Reader<Box<dyn Read>>,
     /// The number of cells of the header.
     width: usize,
+    /// The bytes that were read since the last row was complete.
+    pending: Rc<Cell<u64>>,
 }
+
+/// The memory of a byte of a row while it is read: a cell takes a byte or more, the reader keeps the ends of cells, and its
+/// buffers grow by doubling.
+const BYTE_OF_ROW: u64 = 16;
+/// The memory of a row beside its cells, and of a cell beside its text.
+const ROW_BYTES: usize = 128;
+const CELL_BYTES: usize = size_of::<usize>();
+/// The memory of the name of a column and of what is known about it.
+const COLUMN_BYTES: usize = 1024;
 
 /// A row of texts, and where it starts.
 pub(crate) struct TextRow {
@@ -49,13 +63,32 @@ fn read_header(
     let has_commas = has_decimal_commas(&start);
     // every line has an end, so that lines can be counted by it
     let input = Cursor::new(start).chain(input).chain(Cursor::new(b"\n"));
+    let pending = Rc::new(Cell::new(0));
+    let input = LimitedRows { input, pending: pending.clone() };
     let input: Box<dyn Read> = Box::new(UnixLines { input, is_after_return: false });
     let mut reader =
         ReaderBuilder::new().delimiter(delimiter).flexible(true).buffer_capacity(1 << 18).from_reader(input);
     let header = reader.headers().map_err(|error| read_error(path, error))?;
     let columns: Vec<String> = header.iter().map(|name| name.trim().to_owned()).collect();
     check_header(path, &columns, delimiter, has_commas)?;
-    Ok((CsvReader { reader, width: columns.len() }, columns))
+    check_memory(path, "the header", columns.len(), COLUMN_BYTES)?;
+    Ok((CsvReader { reader, width: columns.len(), pending }, columns))
+}
+
+/// Ends with an error where a single row is larger than the limit on memory: a small compressed file may hold one.
+struct LimitedRows<R> {
+    input: R,
+    pending: Rc<Cell<u64>>,
+}
+
+impl<R: Read> Read for LimitedRows<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let pending = self.pending.get();
+        check_size(pending.saturating_mul(BYTE_OF_ROW)).map_err(std::io::Error::other)?;
+        let count = self.input.read(buffer)?;
+        self.pending.set(pending + count as u64);
+        Ok(count)
+    }
 }
 
 /// Turns the line ends of Windows and of old Macs into those of Unix.
@@ -148,9 +181,15 @@ impl CsvReader {
         let mut rows = Vec::new();
         let mut record = ByteRecord::new();
         let mut is_end = false;
+        let mut bytes = 0;
         while rows.len() < limit && !is_end {
+            self.pending.set(0);
             match self.reader.read_byte_record(&mut record) {
-                Ok(true) => self.push_row(path, &record, &mut rows, problems)?,
+                Ok(true) => {
+                    bytes += ROW_BYTES + record.as_slice().len() + record.len() * CELL_BYTES;
+                    check_memory(path, "the rows read at a time", bytes, 1)?;
+                    self.push_row(path, &record, &mut rows, problems)?;
+                }
                 Ok(false) => is_end = true,
                 Err(error) => return Err(read_error(path, error)),
             }
@@ -190,12 +229,20 @@ fn not_utf8(path: &Path, line: u64) -> Error {
 fn read_error(path: &Path, error: csv::Error) -> Error {
     match error.kind() {
         ErrorKind::Utf8 { pos, .. } => not_utf8(path, pos.as_ref().map_or(1, csv::Position::line)),
-        ErrorKind::Io(_) => {
+        ErrorKind::Io(cause) => {
+            if let Some(large) = too_large(cause) {
+                return large.of(path, "a row");
+            }
             let hint = "copy the file again from its source";
             Error::file(path, "the file cannot be read to the end", hint).with_source(error)
         }
         _ => Error::file(path, "the file cannot be read as CSV", "give a CSV file").with_source(error),
     }
+}
+
+/// The refusal of a row, if that is what ended reading.
+fn too_large(cause: &std::io::Error) -> Option<TooLarge> {
+    cause.get_ref().and_then(|cause| cause.downcast_ref()).copied()
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Places samples on a grid around the treatment.
 
+use std::path::Path;
+
 use super::cells::Reading;
 use super::dates::parse_date;
 use super::ids::Ids;
@@ -11,9 +13,10 @@ use super::read_summary::{DropReason, ReadSummary};
 use super::rules::UnitRules;
 use super::samples::Samples;
 use super::treatment::TreatmentValue;
-use super::unit_batch::{UnitBatch, units_with_gaps};
+use super::unit_batch::{UnitBatch, VALUE_BYTES, units_with_gaps};
 use crate::data::Dataset;
 use crate::error::Result;
+use crate::runtime::check_memory;
 
 /// More points on one side of the treatment indicate a mistake.
 const MAX_POINTS: i64 = 20_000;
@@ -68,11 +71,14 @@ impl Samples {
     /// The usable units on the grid; `None` if there are none.
     pub(super) fn to_batch(
         &self,
+        path: &Path,
         layout: &Layout,
         samples: &SampleLayout,
         rules: UnitRules,
         summary: &mut ReadSummary,
     ) -> Result<Option<UnitBatch>> {
+        let values = self.units().saturating_mul(layout.unit_elements());
+        check_memory(path, "the units", values, VALUE_BYTES)?;
         let shapes = layout.shapes();
         let (x_size, y_size) = (shapes.x.iter().product(), shapes.y.iter().product());
         let (mut x, mut t, mut y) = (Vec::new(), Vec::new(), Vec::new());

@@ -232,6 +232,13 @@ impl Block {
 }
 
 impl Layout {
+    /// The number of values of a unit.
+    pub(crate) fn unit_elements(&self) -> usize {
+        let UnitShapes { x, y } = self.shapes();
+        let product = |shape: &[usize]| shape.iter().fold(1_usize, |size, &side| size.saturating_mul(side));
+        product(&x).saturating_add(product(&y)).saturating_add(self.treatment_elements())
+    }
+
     /// The names of all columns that are read.
     pub fn columns(&self) -> Vec<String> {
         let mut columns: Vec<String> = self.id.iter().chain(&self.group).cloned().collect();

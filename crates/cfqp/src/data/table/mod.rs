@@ -5,6 +5,7 @@
 //! a model stores it, and a [`UnitReader`] reads another table by it in batches. [`write_table`] writes tables.
 
 mod arrow_cells;
+mod arrow_limits;
 mod arrow_lists;
 mod arrow_numbers;
 mod blocks;
@@ -29,6 +30,7 @@ mod numbers;
 mod origin;
 mod outcome;
 mod output;
+mod parquet_limits;
 mod place;
 mod problem;
 mod problems;
@@ -45,6 +47,7 @@ mod spec;
 mod summary;
 #[cfg(test)]
 mod tests;
+mod thrift;
 mod treatment;
 mod unit_batch;
 mod unit_reader;

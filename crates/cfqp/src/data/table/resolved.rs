@@ -173,7 +173,7 @@ impl ResolvedColumns {
         let step = spec.step.map_or_else(|| collected.median_step(), Ok).map_err(at)?;
         samples.grid = collected.grid(step, spec.before, spec.after).map_err(at)?;
         layout.form = TableForm::Long(samples.clone());
-        let batch = collected.to_batch(&layout, &samples, UnitRules::observed(true), summary)?;
+        let batch = collected.to_batch(path, &layout, &samples, UnitRules::observed(true), summary)?;
         Ok((layout, batch))
     }
 

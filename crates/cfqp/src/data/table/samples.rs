@@ -20,9 +20,13 @@ use super::source::{Chunk, Source};
 use super::spec::TreatedAt;
 use super::treatment::{TreatmentColumn, TreatmentValue};
 use crate::error::Result;
+use crate::runtime::check_memory;
 
 /// Rows that are read at a time.
 pub(crate) const CHUNK_ROWS: usize = 4096;
+
+/// The memory of a sample beside its values: its unit, its time and its place.
+const SAMPLE_BYTES: usize = size_of::<f64>() + 2 * size_of::<u32>();
 
 /// Samples of a table, grouped by unit.
 #[derive(Default)]
@@ -129,6 +133,12 @@ impl Samples {
         let mut samples = Self::default();
         while let Some(chunk) = source.next(CHUNK_ROWS)? {
             summary.rows += chunk.rows();
+            check_memory(
+                path,
+                "the samples",
+                summary.rows,
+                SAMPLE_BYTES + size_of::<f32>() * columns.series_count(),
+            )?;
             samples.add(columns, &chunk, reading, summary, &mut source.problems);
         }
         source.problems.check(path)?;

@@ -15,8 +15,10 @@ use super::problem::{Problem, quote_in_hint};
 use super::problems::{CellFault, FoundCells, Problems};
 use super::role::ColumnRole;
 use super::source::{Chunk, Source};
+use super::unit_batch::VALUE_BYTES;
 use crate::data::extremes::{Extremes, Outlier};
 use crate::error::Result;
+use crate::runtime::check_memory;
 
 /// Columns with more distinct texts are not categorical.
 const MAX_CATEGORIES: usize = 64;
@@ -455,16 +457,21 @@ fn scan_once(
 ) -> Result<TableScan> {
     let wanted: Vec<String> = columns.iter().map(|(name, _)| name.clone()).collect();
     let mut source = Source::open(path, options, Some(&wanted))?;
+    // what is scanned is kept as units later
+    let check_rows =
+        |rows: usize| check_memory(path, "the table", rows.saturating_mul(columns.len()), VALUE_BYTES);
+    check_rows(source.claimed_rows)?;
     let mut scans: Vec<ColumnScan> =
         columns.iter().map(|(name, role)| ColumnScan::new(name, *role)).collect();
-    let mut has_rows = false;
+    let mut rows = 0;
     let mut problems = Problems::default();
     while let Some(chunk) = source.next(CHUNK_ROWS)? {
-        has_rows |= chunk.rows() > 0;
+        rows += chunk.rows();
+        check_rows(rows)?;
         scans.iter_mut().for_each(|scan| scan.add(&chunk, reading, order, &mut problems));
     }
     problems.append(source.problems);
-    if !has_rows && problems.is_empty() {
+    if rows == 0 && problems.is_empty() {
         let problem = Problem::new("the table has a header but no rows", "give one row per unit or sample");
         return Err(problem.at(path));
     }

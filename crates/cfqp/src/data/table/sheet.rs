@@ -1,11 +1,17 @@
 //! Spreadsheets (.xlsx): one sheet, whose first row with content names the columns.
 
+#[cfg(feature = "xlsx")]
+use std::io::{BufReader, Read, Seek};
 use std::path::Path;
 
 use csv::StringRecord;
 
 use super::csv_reader::TextRow;
+#[cfg(feature = "xlsx")]
+use crate::data::open_file;
 use crate::error::{Error, Result};
+#[cfg(feature = "xlsx")]
+use crate::runtime::{check_memory, check_size, memory_limit};
 
 /// The rows of a sheet below its header.
 pub(crate) struct SheetReader {
@@ -32,7 +38,7 @@ pub(crate) fn open_sheet(path: &Path, sheet: Option<&str>) -> Result<(SheetReade
         let hint = "the file is damaged or is not an .xlsx file: save it again, or as CSV";
         Error::file(path, "not a readable .xlsx file", hint).with_source(cause)
     };
-    std::fs::metadata(path).map_err(Error::io(path))?;
+    check_expanded(path)?;
     let mut workbook: Xlsx<_> = catch_panics(|| open_workbook::<Xlsx<_>, _>(path)).map_err(damaged)?;
     let names = workbook.sheet_names();
     let name = match sheet {
@@ -43,6 +49,8 @@ pub(crate) fn open_sheet(path: &Path, sheet: Option<&str>) -> Result<(SheetReade
         let problem = format!("there is no sheet {}", sheet.unwrap_or_default());
         return Err(Error::file(path, problem, format!("the sheets are {}", list_names(&names))));
     };
+    let cells = catch_panics(|| extent(workbook.worksheet_cells_reader(name)?)).map_err(damaged)?;
+    check_memory(path, &format!("the sheet {name}"), cells, CELL_BYTES)?;
     let range = catch_panics(|| workbook.worksheet_range(name)).map_err(damaged)?;
     let first = range.start().map_or(0, |(row, _)| u64::from(row));
     let mut rows = range.rows().enumerate().filter_map(|(i, cells)| {
@@ -55,6 +63,40 @@ pub(crate) fn open_sheet(path: &Path, sheet: Option<&str>) -> Result<(SheetReade
     })?;
     let columns = header.cells.iter().map(|name| name.trim().to_owned()).collect();
     Ok((SheetReader { rows: rows.collect::<Vec<_>>().into_iter() }, columns))
+}
+
+/// The memory of a cell as the reader and as the table keep it.
+#[cfg(feature = "xlsx")]
+const CELL_BYTES: usize = 128;
+
+/// The number of cells of the rectangle that holds all of a sheet: the reader keeps an array of them, however few have content.
+#[cfg(feature = "xlsx")]
+fn extent(mut cells: calamine::XlsxCellReader<'_, impl Read + Seek>) -> Result<usize, calamine::XlsxError> {
+    let mut corners: Option<[(u32, u32); 2]> = None;
+    while let Some(cell) = cells.next_cell()? {
+        let at = cell.get_position();
+        let [low, high] = corners.unwrap_or([at, at]);
+        corners = Some([(low.0.min(at.0), low.1.min(at.1)), (high.0.max(at.0), high.1.max(at.1))]);
+    }
+    let side = |low: u32, high: u32| (high - low) as usize + 1;
+    Ok(corners.map_or(0, |[low, high]| side(low.0, high.0).saturating_mul(side(low.1, high.1))))
+}
+
+/// Checks the size of all parts of a spreadsheet, which is a zip archive, by expanding them; a part may be larger than it claims.
+#[cfg(feature = "xlsx")]
+fn check_expanded(path: &Path) -> Result<()> {
+    let Ok(mut zip) = zip::ZipArchive::new(BufReader::new(open_file(path)?)) else { return Ok(()) };
+    let mut size = 0;
+    for i in 0..zip.len() {
+        // a part that cannot be read is reported by the reader, if it needs it
+        let Ok(part) = zip.by_index(i) else { continue };
+        let rest = memory_limit().saturating_add(1).saturating_sub(size);
+        let mut part = part.take(rest);
+        let _ = std::io::copy(&mut part, &mut std::io::sink());
+        size += rest - part.limit();
+        check_size(size).map_err(|large| large.of(path, "the expanded spreadsheet"))?;
+    }
+    Ok(())
 }
 
 /// A cell as text: dates as 2024-03-01T08:15:00.000, `#N/A` as a missing value.

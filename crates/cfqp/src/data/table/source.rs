@@ -1,6 +1,7 @@
 //! Tables read in chunks of rows: CSV, spreadsheets, Parquet and Arrow IPC (file and stream).
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::fs::File;
 use std::io::{BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
@@ -8,10 +9,12 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_ipc::reader::{FileReader, StreamReader};
+use arrow_schema::{FieldRef, Fields};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
 use super::arrow_cells::decode_cells;
+use super::arrow_limits::{Refusal, check_file, check_stream};
 use super::arrow_numbers::{exact_names, integers};
 use super::cells::Cells;
 use super::csv_reader::{CsvReader, TextRow, open_csv};
@@ -19,6 +22,7 @@ use super::file_options::FileOptions;
 use super::format::FileFormat;
 use super::guard::{Caught, catch_panics};
 use super::names::{list_names, nearest};
+use super::parquet_limits::check_pages;
 use super::place::Place;
 use super::problem::{Problem, quote_in_hint};
 use super::problems::Problems;
@@ -41,6 +45,8 @@ pub(crate) struct Source {
     /// Columns that are read as if all their cells were empty.
     absent: Arc<Vec<String>>,
     reader: Reader,
+    /// The number of rows that the file claims to have, where it does before its rows; a few bytes may stand for many.
+    pub claimed_rows: usize,
     /// The number of rows returned so far.
     rows: usize,
     /// The rows of a decoded batch that were not returned yet.
@@ -76,6 +82,7 @@ impl Source {
     pub(super) fn open(path: &Path, options: &FileOptions, wanted: Option<&[String]>) -> Result<Self> {
         // before readers that open the path themselves
         open_file(path)?;
+        let mut claimed_rows = 0;
         let (reader, columns) = match FileFormat::detect_table(path)? {
             FileFormat::Csv => {
                 let (csv, columns) = open_csv(path, options.delimiter)?;
@@ -85,7 +92,11 @@ impl Source {
                 let (sheet, columns) = open_sheet(path, options.sheet.as_deref())?;
                 (Reader::Sheet(sheet), columns)
             }
-            FileFormat::Parquet => open_parquet(path, wanted)?,
+            FileFormat::Parquet => {
+                let (reader, columns, rows) = open_parquet(path, wanted)?;
+                claimed_rows = rows;
+                (reader, columns)
+            }
             _ => open_arrow(path)?,
         };
         check_columns(&columns).map_err(|problem| problem.at(path))?;
@@ -94,6 +105,7 @@ impl Source {
             columns: Arc::new(columns),
             absent: Arc::default(),
             reader,
+            claimed_rows,
             rows: 0,
             rest: None,
             problems: Problems::default(),
@@ -213,7 +225,7 @@ impl Chunk {
 
 /// What `decode` makes of an array; `None` if it panics, because the content of the file is inconsistent.
 fn decoded<T>(decode: impl FnOnce() -> T) -> Option<T> {
-    catch_panics(|| Ok::<T, std::convert::Infallible>(decode())).ok()
+    catch_panics(|| Ok::<T, Infallible>(decode())).ok()
 }
 
 fn no_column<'a>() -> Cells<'a> {
@@ -232,8 +244,9 @@ fn check_columns(columns: &[String]) -> Result<(), Problem> {
     Ok(())
 }
 
-fn open_parquet(path: &Path, wanted: Option<&[String]>) -> Result<(Reader, Vec<String>)> {
-    let file = open_file(path)?;
+/// Opens a Parquet file; gives its columns and the number of its rows.
+fn open_parquet(path: &Path, wanted: Option<&[String]>) -> Result<(Reader, Vec<String>, usize)> {
+    let (file, pages) = (open_file(path)?, open_file(path)?);
     let damaged =
         |cause: Caught| Error::file(path, "not a readable Parquet file", PARQUET_HINT).with_source(cause);
     let builder = catch_panics(|| ParquetRecordBatchReaderBuilder::try_new(file)).map_err(damaged)?;
@@ -245,9 +258,26 @@ fn open_parquet(path: &Path, wanted: Option<&[String]>) -> Result<(Reader, Vec<S
             ProjectionMask::roots(builder.parquet_schema(), roots)
         }
     };
-    let builder = builder.with_projection(mask).with_batch_size(CHUNK_ROWS);
+    let rows = catch_panics(|| {
+        let (metadata, fields) = (builder.metadata(), wanted_fields(&builder, wanted));
+        Ok::<_, Infallible>(check_pages(&pages, metadata, &fields, &mask, CHUNK_ROWS))
+    });
+    let rows = rows.map_err(damaged)?.map_err(|refusal| match refusal {
+        Refusal::TooLarge(large) => large.of(path, "the columns"),
+        Refusal::Damaged(cause) => damaged(cause),
+    })?;
+    let groups = builder.metadata().row_groups().iter();
+    let claimed = groups.map(|group| usize::try_from(group.num_rows()).unwrap_or(0));
+    let claimed = claimed.fold(0, usize::saturating_add);
+    let builder = builder.with_projection(mask).with_batch_size(rows);
     let reader = catch_panics(|| builder.build()).map_err(damaged)?;
-    Ok((Reader::Parquet(reader), columns))
+    Ok((Reader::Parquet(reader), columns, claimed))
+}
+
+/// The columns of a Parquet file that are `wanted`.
+fn wanted_fields(builder: &ParquetRecordBatchReaderBuilder<File>, wanted: Option<&[String]>) -> Fields {
+    let is_wanted = |field: &&FieldRef| wanted.is_none_or(|wanted| wanted.contains(field.name()));
+    builder.schema().fields().iter().filter(is_wanted).cloned().collect()
 }
 
 fn open_arrow(path: &Path) -> Result<(Reader, Vec<String>)> {
@@ -257,7 +287,14 @@ fn open_arrow(path: &Path) -> Result<(Reader, Vec<String>)> {
     file.rewind().map_err(Error::io(path))?;
     let damaged =
         |cause: Caught| Error::file(path, "not a readable Arrow file", ARROW_HINT).with_source(cause);
-    let file = BufReader::new(Retrying(file));
+    let mut file = BufReader::new(Retrying(file));
+    let check = if is_file { check_file } else { check_stream };
+    let checked = catch_panics(|| Ok::<_, Infallible>(check(&mut file))).map_err(damaged)?;
+    checked.map_err(|refusal| match refusal {
+        Refusal::TooLarge(large) => large.of(path, "the rows"),
+        Refusal::Damaged(cause) => damaged(cause),
+    })?;
+    file.rewind().map_err(Error::io(path))?;
     let (reader, schema) = if is_file {
         let reader = catch_panics(|| FileReader::try_new(file, None)).map_err(damaged)?;
         let schema = reader.schema();

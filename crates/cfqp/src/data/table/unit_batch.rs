@@ -4,6 +4,9 @@ use super::ids::Ids;
 use crate::data::{Dataset, Units};
 use crate::error::Result;
 
+/// The memory of a value of a unit, with its place in the mask.
+pub(crate) const VALUE_BYTES: usize = size_of::<f32>() + 1;
+
 /// A batch of units of a table, with their ids.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UnitBatch {

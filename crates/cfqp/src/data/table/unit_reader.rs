@@ -11,9 +11,10 @@ use super::read_summary::ReadSummary;
 use super::rules::UnitRules;
 use super::samples::{SampleColumns, Samples};
 use super::source::{Source, check_present};
-use super::unit_batch::UnitBatch;
+use super::unit_batch::{UnitBatch, VALUE_BYTES};
 use super::wide::WideConverter;
 use crate::error::Result;
+use crate::runtime::check_memory;
 
 /// Reads the units of a table with a known layout in batches.
 ///
@@ -97,7 +98,7 @@ impl UnitReader {
             (Some(samples), _) => {
                 let columns = SampleColumns::new(layout, samples);
                 let all = Samples::collect(&columns, path, source, &reading, &mut summary)?;
-                let batch = all.to_batch(layout, samples, rules, &mut summary)?;
+                let batch = all.to_batch(path, layout, samples, rules, &mut summary)?;
                 State::InMemory(batch.map(Box::new), 0)
             }
         };
@@ -121,11 +122,18 @@ impl UnitReader {
     fn read_into_one_batch(&mut self) -> Result<()> {
         let mut batches = Vec::new();
         while let Some(batch) = self.advance()? {
+            self.check_kept()?;
             batches.push(batch);
         }
         let all = if batches.is_empty() { None } else { Some(Box::new(UnitBatch::concat(batches)?)) };
         (self.state, self.batch_size) = (State::InMemory(all, 0), usize::MAX);
         Ok(())
+    }
+
+    /// Checks the memory of all units so far, in parts and as a whole.
+    fn check_kept(&self) -> Result<()> {
+        let values = self.summary.units.saturating_mul(self.layout.unit_elements());
+        check_memory(&self.path, "the units", values, 2 * VALUE_BYTES)
     }
 
     /// Counts of what was read so far.
@@ -138,7 +146,11 @@ impl UnitReader {
     /// # Errors
     /// If the table cannot be read or has no usable units.
     pub fn read_all(mut self) -> Result<ReadUnits> {
-        let mut batches = self.by_ref().collect::<Result<Vec<_>>>()?;
+        let mut batches = Vec::new();
+        while let Some(batch) = self.next() {
+            self.check_kept()?;
+            batches.push(batch?);
+        }
         let batch = match batches.len() {
             1 => batches.remove(0),
             _ => UnitBatch::concat(batches)?,

@@ -15,9 +15,10 @@ use super::read_summary::{DropReason, ReadSummary};
 use super::rules::UnitRules;
 use super::source::{Chunk, Source};
 use super::treatment::TreatmentColumn;
-use super::unit_batch::{UnitBatch, units_with_gaps};
+use super::unit_batch::{UnitBatch, VALUE_BYTES, units_with_gaps};
 use crate::data::{Dataset, OutcomeKind};
 use crate::error::Result;
+use crate::runtime::check_memory;
 
 /// Converts rows into units.
 pub(crate) struct WideConverter<'a> {
@@ -74,6 +75,8 @@ impl WideConverter<'_> {
         problems: &mut Problems,
     ) -> Result<Option<UnitBatch>> {
         let TableForm::Wide { x, y } = &self.layout.form else { return Ok(None) };
+        let values = chunk.rows().saturating_mul(self.layout.unit_elements());
+        check_memory(self.path, "the units read at a time", values, VALUE_BYTES)?;
         let mut reasons = vec![None; chunk.rows()];
         let in_file = |problem: Problem| problem.at(self.path);
         let ids = self.ids(chunk, &mut reasons).map_err(in_file)?;

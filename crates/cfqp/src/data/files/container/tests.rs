@@ -1,4 +1,9 @@
 use super::*;
+use crate::data::read_bytes;
+
+fn read_container(path: &Path) -> Result<(Value, Vec<NamedArray>)> {
+    super::read_container(path, &read_bytes(path)?)
+}
 use serde_json::json;
 use std::path::PathBuf;
 use tempfile::TempDir;

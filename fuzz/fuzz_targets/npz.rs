@@ -1,0 +1,5 @@
+#![no_main]
+
+mod target;
+
+target!(npz);
