@@ -72,7 +72,8 @@ pub(super) fn assemble(
         layout: None,
     };
     let mut rng = stream(context.config.seed, &["support"]);
-    let support = Support::new(&context.batcher(), rows, &mut rng)?;
+    let batcher = context.batcher();
+    let support = context.pool.run_alone(|| Support::new(&batcher, rows, &mut rng))?;
     Ok(Model::new(header, predictor, support, context.device.clone(), context.pool.clone()))
 }
 
