@@ -9,11 +9,14 @@ use flate2::Crc;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde_json::{Value, json};
 
+/// The name, the shape and the values of an array.
+type NamedValues = (String, Vec<usize>, Vec<f32>);
+
 /// The content of a model file.
 #[derive(Clone)]
 struct Content {
     model: Value,
-    arrays: Vec<(String, Vec<usize>, Vec<f32>)>,
+    arrays: Vec<NamedValues>,
 }
 
 impl Content {
@@ -52,7 +55,7 @@ impl Content {
 
     /// The error of reading this content.
     fn error(&self) -> String {
-        self.load().err().expect("the model is refused").to_string()
+        self.load().expect_err("the model is refused").to_string()
     }
 
     fn load(&self) -> cfqp::Result<Model> {
@@ -108,7 +111,7 @@ fn values_that_are_not_finite_are_refused_in_every_array() {
 fn arrays_that_do_not_fit_the_header_are_refused() {
     for content in contents() {
         for i in 0..content.arrays.len() {
-            let change = |change: &dyn Fn(&mut (String, Vec<usize>, Vec<f32>))| {
+            let change = |change: &dyn Fn(&mut NamedValues)| {
                 let mut bad = content.clone();
                 change(&mut bad.arrays[i]);
                 bad

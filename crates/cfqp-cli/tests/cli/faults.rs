@@ -111,7 +111,7 @@ fn without_permission_nothing_is_written() {
     refuse("demo --out demo");
     // inputs that may not be read
     for name in ["data.csv", "m.cfqp", "series.npz"] {
-        std::fs::set_permissions(path.join(name), Permissions::from_mode(0)).unwrap();
+        std::fs::set_permissions(path.join(name), Permissions::from_mode(0o000)).unwrap();
     }
     refuse("check data.csv --x x* --t t --y y");
     refuse("check series.npz");

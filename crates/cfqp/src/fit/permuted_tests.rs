@@ -11,7 +11,9 @@ fn config(classes: usize, base: Base) -> FitConfig {
 /// The units in another order: a stride that has no factor in common with their number.
 fn permuted(data: &Dataset) -> Dataset {
     let n = data.len();
-    let stride = (n / 3..).find(|stride| (2..=*stride).all(|d| n % d != 0 || stride % d != 0)).unwrap();
+    let has_common_factor =
+        |stride: usize| (2..=stride).any(|d| n.is_multiple_of(d) && stride.is_multiple_of(d));
+    let stride = (n / 3..).find(|stride| !has_common_factor(*stride)).unwrap();
     data.pick(&(0..n).map(|i| (7 + i * stride) % n).collect::<Vec<_>>()).unwrap()
 }
 
