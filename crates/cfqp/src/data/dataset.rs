@@ -104,6 +104,9 @@ impl Dataset {
     /// late digits only.
     pub(crate) fn check_scales(&self) -> Result<()> {
         for (name, units) in [("x", &self.x), ("t", &self.t), ("y", &self.y)] {
+            if let Some(LostDigits { problem, hint }) = units.lost_digits() {
+                return Err(Error::data(name, problem.clone(), hint.clone()));
+            }
             let sites = (units.elements() / units.shape().first().copied().unwrap_or(1)).max(1);
             let mut channels = vec![Extremes::default(); units.elements() / sites];
             for i in 0..units.len() {

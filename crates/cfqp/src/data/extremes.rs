@@ -145,12 +145,7 @@ impl<P: Copy> Extremes<P> {
     /// Whether the range of the values is so small compared with their size that single precision loses their differences,
     /// with what to do about it.
     pub(crate) fn lost_digits(&self) -> Option<LostDigits> {
-        let Self { min, max, .. } = *self;
-        let is_lost = max > min && max - min < MIN_RANGE * min.abs().max(max.abs());
-        is_lost.then(|| LostDigits {
-            problem: format!("the values lie between {min} and {max}, but are stored with 7 digits"),
-            hint: format!("subtract a number such as {:.0} from all of them", 0.5 * (min + max)),
-        })
+        LostDigits::of(self.min, self.max)
     }
 }
 
@@ -159,6 +154,17 @@ impl<P: Copy> Extremes<P> {
 pub(crate) struct LostDigits {
     pub problem: String,
     pub hint: String,
+}
+
+impl LostDigits {
+    /// The problem of values between `min` and `max`, if there is one.
+    pub(crate) fn of(min: f64, max: f64) -> Option<Self> {
+        let is_lost = max > min && max - min < MIN_RANGE * min.abs().max(max.abs());
+        is_lost.then(|| Self {
+            problem: format!("the values lie between {min} and {max}, but are stored with 7 digits"),
+            hint: format!("subtract a number such as {:.0} from all of them", 0.5 * (min + max)),
+        })
+    }
 }
 
 impl<P> std::fmt::Display for Outlier<P> {

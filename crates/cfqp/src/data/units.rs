@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::extremes::LostDigits;
 use super::values::Values;
 use crate::error::{Error, Result};
 
@@ -29,6 +30,8 @@ pub struct Units {
     shape: Vec<usize>,
     values: Values,
     mask: Option<Vec<bool>>,
+    /// What single precision has lost of the values of a file.
+    lost_digits: Option<Box<LostDigits>>,
 }
 
 impl Units {
@@ -77,7 +80,17 @@ impl Units {
     /// Stores images as bytes where possible, and discards a mask without `false`.
     fn from_checked(shape: Vec<usize>, values: Vec<f32>, mask: Option<Vec<bool>>) -> Self {
         let values = if shape.len() == 3 { Values::encode(values) } else { Values::Plain(values) };
-        Self { shape, values, mask: mask.filter(|mask| mask.contains(&false)) }
+        Self { shape, values, mask: mask.filter(|mask| mask.contains(&false)), lost_digits: None }
+    }
+
+    /// The same units, with what was lost when they were read.
+    pub(super) fn with_lost_digits(self, lost: Option<LostDigits>) -> Self {
+        Self { lost_digits: lost.map(Box::new), ..self }
+    }
+
+    /// What single precision has lost of the values of a file. Not known of units that were picked or joined.
+    pub(super) fn lost_digits(&self) -> Option<&LostDigits> {
+        self.lost_digits.as_deref()
     }
 
     /// The units of several arrays, one after the other.

@@ -1,6 +1,7 @@
 //! Files of arrays: numpy's `.npz`, IDX (MNIST) and the container of a fitted model.
 
 mod atomic;
+mod column_ranges;
 mod container;
 mod deferring;
 #[cfg(test)]

@@ -9,6 +9,7 @@ use std::io::{self, Read, Write};
 use arrow_array::ArrowPrimitiveType;
 use arrow_array::types::Float16Type;
 
+use super::column_ranges::ColumnRanges;
 use crate::runtime::{TooLarge, check_size};
 
 /// A floating-point number of 16 bits.
@@ -72,10 +73,19 @@ impl Limits {
 
 /// Reads an array in C order: numbers of any type as f32, or integers as i64; `bytes` is the size of the whole file.
 pub(super) fn read<T: Element>(
-    mut from: impl Read,
+    from: impl Read,
     bytes: u64,
     limits: Limits,
 ) -> Result<(Vec<usize>, Vec<T>), NpyError> {
+    read_measured(from, bytes, limits).map(|(shape, values, _)| (shape, values))
+}
+
+/// As [`read`], with the ranges of numbers that single precision does not hold exactly.
+pub(super) fn read_measured<T: Element>(
+    mut from: impl Read,
+    bytes: u64,
+    limits: Limits,
+) -> Result<(Vec<usize>, Vec<T>, ColumnRanges), NpyError> {
     let (header, head) = read_header(&mut from)?;
     if header.kind == b'f' && !T::MAY_BE_FRACTIONS {
         return invalid("the elements are not stored as integers");
@@ -90,14 +100,15 @@ pub(super) fn read<T: Element>(
     if bytes <= limits.credible {
         values.reserve_exact(shape.iter().product());
     }
-    read_values(&mut from, &header, bytes - head, &mut values)?;
+    let mut ranges = ColumnRanges::new(shape, header.fortran);
+    read_values(&mut from, &header, bytes - head, &mut values, &mut ranges)?;
     if from.read(&mut [0])? != 0 {
         return invalid("there are bytes after the last element");
     }
     if header.fortran && shape.len() > 1 {
         values = c_order(shape, &values);
     }
-    Ok((header.shape, values))
+    Ok((header.shape, values, ranges))
 }
 
 /// Reads a whole `.npy` file as numbers and as integers; whether it is an array of numbers.
@@ -169,6 +180,7 @@ fn read_values<T: Element>(
     header: &Header,
     bytes: u64,
     values: &mut Vec<T>,
+    ranges: &mut ColumnRanges,
 ) -> Result<(), NpyError> {
     let mut buffer = vec![0; CHUNK_BYTES];
     let mut left = bytes;
@@ -180,8 +192,26 @@ fn read_values<T: Element>(
             chunk.chunks_exact_mut(header.size).for_each(<[u8]>::reverse);
         }
         T::convert(header, chunk, values);
+        if T::MAY_BE_FRACTIONS {
+            header.measure(chunk, ranges);
+        }
     }
     Ok(())
+}
+
+impl Header {
+    /// Adds little-endian elements of the types that have more digits than single precision to `ranges`.
+    fn measure(&self, bytes: &[u8], ranges: &mut ColumnRanges) {
+        let (short, long) = (bytes.as_chunks().0, bytes.as_chunks().0);
+        match (self.kind, self.size) {
+            (b'f', 8) => long.iter().for_each(|&word| ranges.add(f64::from_le_bytes(word))),
+            (b'i', 8) => long.iter().for_each(|&word| ranges.add(i64::from_le_bytes(word) as f64)),
+            (b'u', 8) => long.iter().for_each(|&word| ranges.add(u64::from_le_bytes(word) as f64)),
+            (b'i', 4) => short.iter().for_each(|&word| ranges.add(i32::from_le_bytes(word).into())),
+            (b'u', 4) => short.iter().for_each(|&word| ranges.add(u32::from_le_bytes(word).into())),
+            _ => {}
+        }
+    }
 }
 
 /// The type that elements are converted to.

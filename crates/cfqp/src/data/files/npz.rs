@@ -24,6 +24,7 @@ use super::deferring::Deferring;
 use super::npy::{self, Element, Limits, NpyError};
 use super::open::open_file;
 use super::retrying::Retrying;
+use crate::data::extremes::LostDigits;
 use crate::data::{Dataset, Units};
 use crate::error::{Error, Result};
 
@@ -278,6 +279,7 @@ fn write_entries(
 struct Array<T = f32> {
     shape: Vec<usize>,
     values: Vec<T>,
+    lost_digits: Option<LostDigits>,
 }
 
 impl Array {
@@ -297,7 +299,8 @@ impl Array {
             return Err(Error::data(format!("{name}_mask"), problem, "give the mask the shape of its array"));
         }
         let mask = mask.map(|mask| mask.values.iter().map(|&value| value != 0.0).collect());
-        Units::with_mask(name, shape, self.values, mask)
+        let units = Units::with_mask(name, shape, self.values, mask)?;
+        Ok(units.with_lost_digits(self.lost_digits))
     }
 }
 
@@ -354,7 +357,7 @@ impl<'a, R: Read + Seek> Archive<'a, R> {
 
     /// The subjects of the units, as indices in order of first appearance.
     fn groups(&mut self) -> Result<Option<Vec<u32>>> {
-        let Some(Array { shape, values }) = self.array::<i64>("group")? else { return Ok(None) };
+        let Some(Array { shape, values, .. }) = self.array::<i64>("group")? else { return Ok(None) };
         if shape.len() != 1 {
             let problem = format!("array `group` has shape {shape:?}");
             return Err(Error::file(self.path, problem, "give one integer per unit, the subject"));
@@ -381,10 +384,10 @@ impl<'a, R: Read + Seek> Archive<'a, R> {
             return Err(Error::file(self.path, problem, hint));
         }
         let limits = Limits { credible: self.bytes.saturating_mul(MAX_EXPANSION), used: self.used };
-        match npy::read(file, size, limits) {
-            Ok((shape, values)) => {
+        match npy::read_measured(file, size, limits) {
+            Ok((shape, values, ranges)) => {
                 self.used += size_of_val(&values[..]) as u64;
-                Ok(Some(Array { shape, values }))
+                Ok(Some(Array { shape, values, lost_digits: ranges.lost_digits() }))
             }
             Err(NpyError::TooLarge(large)) => Err(large.of(self.path, &format!("array `{key}`"))),
             Err(NpyError::Read(error)) => Err(unreadable().with_source(error)),

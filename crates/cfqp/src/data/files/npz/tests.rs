@@ -252,3 +252,23 @@ fn faults_are_errors_or_change_nothing() {
         Err(error) => Err(format!("{error:?}")),
     });
 }
+
+#[test]
+fn digits_that_single_precision_does_not_have_are_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.npz");
+    let small: Vec<i64> = (0..60).map(|i| i * 7 % 60).collect();
+    // a second column of numbers that are all equal in single precision
+    let large: Vec<i64> = (0..60).map(|i| if i % 2 == 0 { i } else { 1_000_000_000 + i / 2 }).collect();
+    let two_columns = |values| NpzArray { shape: vec![30, 2], values: NpzValues::I64(values) };
+    let t = || NpzArray { shape: vec![30], values: NpzValues::I64(&small[..30]) };
+    for (x, y, lost) in [(&small, &small, None), (&small, &large, Some("y")), (&large, &small, Some("x"))] {
+        write_npz(&path, &[("x", two_columns(x)), ("t", t()), ("y", two_columns(y))]).unwrap();
+        let checked = Dataset::read_npz(&path).unwrap().check_scales();
+        let error = checked.err().map(|error| error.to_string());
+        let expected = lost.map(|name| {
+            format!("{name}: the values lie between 1000000000 and 1000000029, but are stored with 7 digits")
+        });
+        assert_eq!(error, expected);
+    }
+}
