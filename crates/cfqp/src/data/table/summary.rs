@@ -172,6 +172,10 @@ impl TableSummary {
             warnings: Vec::new(),
         };
         summary.problems = summary.find_problems();
+        summary.problems.extend(data.check_scales().err().map(|error| match error.hint() {
+            Some(hint) => format!("{error}: {hint}"),
+            None => error.to_string(),
+        }));
         summary.warnings = summary.find_warnings(&[], Warning::find(data, None));
         summary
     }

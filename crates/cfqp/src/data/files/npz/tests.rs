@@ -1,5 +1,6 @@
 use super::*;
 use crate::data::files::faulty::{check_reader, check_writer};
+use crate::data::table::TableSummary;
 use tempfile::TempDir;
 
 /// Three series of two channels and two steps; one element of y is missing.
@@ -264,8 +265,11 @@ fn digits_that_single_precision_does_not_have_are_noticed() {
     let t = || NpzArray { shape: vec![30], values: NpzValues::I64(&small[..30]) };
     for (x, y, lost) in [(&small, &small, None), (&small, &large, Some("y")), (&large, &small, Some("x"))] {
         write_npz(&path, &[("x", two_columns(x)), ("t", t()), ("y", two_columns(y))]).unwrap();
-        let checked = Dataset::read_npz(&path).unwrap().check_scales();
-        let error = checked.err().map(|error| error.to_string());
+        let data = Dataset::read_npz(&path).unwrap();
+        let error = data.check_scales().err().map(|error| error.to_string());
+        // `check` says what `fit` refuses
+        let problems = TableSummary::from_arrays(&data).problems;
+        assert_eq!(problems.iter().any(|problem| problem.contains("stored with 7 digits")), lost.is_some());
         let expected = lost.map(|name| {
             format!("{name}: the values lie between 1000000000 and 1000000029, but are stored with 7 digits")
         });
