@@ -1,0 +1,1 @@
+//! Reports of cfqp as HTML, and its charts as SVG.
