@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use cfqp::Answers;
-use cfqp::ask::{Diagnosis, FileQuestion, Flag, UsedRho};
+use cfqp::ask::{Diagnosis, Flag, UnitsQuestion, UsedRho};
 use cfqp::data::table::{DroppedUnits, ReadSummary, UnitBatch};
 
 use crate::args::OutputArgs;
@@ -17,7 +17,7 @@ use crate::progress::Counter;
 
 /// Answers `question` batch by batch with a progress display, and writes a table if there is an output file.
 pub(super) fn write_answers(
-    question: FileQuestion<'_>,
+    question: UnitsQuestion<'_>,
     out: Option<&Path>,
     name: &str,
     output: &OutputArgs,
@@ -27,7 +27,7 @@ pub(super) fn write_answers(
 
 /// As [`write_answers`], calling `inspect` with the units and answers of every batch.
 pub(super) fn write_answers_with(
-    question: FileQuestion<'_>,
+    question: UnitsQuestion<'_>,
     out: Option<&Path>,
     name: &str,
     output: &OutputArgs,

@@ -96,7 +96,7 @@ pub(super) fn run(args: &EffectArgs, output: &OutputArgs) -> Result<Output> {
     let from = parse_treatment("--from", &args.from, &model)?;
     let to = parse_treatment("--to", &args.to, &model)?;
     let start = Instant::now();
-    let question = model.ask_file(&args.source.file).effect(&from[..], &to[..]);
+    let question = model.ask_units(&args.source.file).effect(&from[..], &to[..]);
     let question = question.rho_bounds(args.bounds.rho_bounds);
     let mut averages = Averages::new(&model, settings.ask.level);
     let mut sample = EvenSample::new(MAX_PLAIN_UNITS);

@@ -23,8 +23,8 @@ mod causation;
 mod curve;
 mod density;
 mod distribution;
-mod file;
 mod grid;
+mod input;
 mod kind_columns;
 #[cfg(test)]
 mod no_outcome_tests;
@@ -35,6 +35,9 @@ mod rho;
 mod stream;
 mod tabulate;
 mod treatments;
+mod units;
+#[cfg(test)]
+mod units_tests;
 mod verdict;
 
 pub use answer::{Answers, Diagnosis, Flag};
@@ -44,8 +47,8 @@ pub use causation::{Causation, CausationShare};
 pub use curve::CurveSpec;
 pub(crate) use curve::curve_points;
 pub use distribution::ValueProbabilities;
-pub use file::{AskFile, FileQuestion};
 pub(crate) use grid::GridUnits;
+pub use input::UnitsInput;
 pub use options::AskOptions;
 pub use plain_check::PlainComparison;
 pub use question::{Ask, CurveQuestion, Question, Treatments};
@@ -53,6 +56,7 @@ pub use rho::{Rho, RhoBound, RhoSource, UsedRho};
 pub use stream::{StreamBatch, UnitStream};
 pub use tabulate::{AskedTreatments, Tabulation};
 pub(crate) use treatments::treatment_quantiles;
+pub use units::{AskUnits, UnitsQuestion};
 pub use verdict::{Assumption, Grade, Verdict, VerdictLimits};
 
 #[cfg(test)]
