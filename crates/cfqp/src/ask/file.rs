@@ -148,7 +148,7 @@ impl<'a> FileQuestion<'a> {
         self
     }
 
-    /// Lets `monitor` stop the work between batches.
+    /// Lets `monitor` count the units that are done, and stop the work between batches.
     pub fn monitor(mut self, monitor: &'a dyn Monitor) -> Self {
         self.monitor = monitor;
         self
@@ -224,6 +224,7 @@ impl<'a> FileQuestion<'a> {
         } else {
             (self.inspect)(units, answers);
         }
+        self.monitor.units(units.data.len() / repeats);
         Ok(output)
     }
 
