@@ -5,11 +5,11 @@ use std::time::Instant;
 
 use clap::Args;
 
-use cfqp::ask::{RhoBound, StreamBatch, UnitsQuestion};
+use cfqp::ask::{AnswerCounts, RhoBound, StreamBatch, UnitsQuestion};
 use cfqp::data::table::{FileFormat, Ids};
 use cfqp::{AskOptions, Model, Units};
 
-use super::answered::{AnswerCounts, Answered, write_answers};
+use super::answered::{Answered, write_answers};
 use super::arrays::{write_answer_arrays, write_curve_arrays};
 use super::ask::{AskArgs, BoundArgs, OutArgs, SourceArgs, parse_treatment};
 use super::grid::Grid;

@@ -29,6 +29,23 @@ pub struct StreamBatch {
     pub asked: Option<Vec<usize>>,
 }
 
+impl StreamBatch {
+    /// The units of all `batches` of one file as one batch; `None` if there are none.
+    pub(crate) fn concat(mut batches: Vec<Self>) -> Result<Option<Self>> {
+        if batches.len() <= 1 {
+            return Ok(batches.pop());
+        }
+        let treatments: Option<Vec<Units>> = batches.iter().map(|batch| batch.treatments.clone()).collect();
+        let treatments = treatments.map(|treatments| {
+            let values = treatments.iter().flat_map(|t| t.values()).copied().collect();
+            Units::new("treatment", treatments[0].shape().to_vec(), values)
+        });
+        let units = UnitBatch::concat(batches.into_iter().map(|batch| batch.units).collect())?;
+        // a file with subjects is one batch, so that in several batches all units are asked about
+        Ok(Some(Self { units, treatments: treatments.transpose()?, asked: None }))
+    }
+}
+
 /// Units in batches. Created by [`Model::read_units`].
 pub struct UnitStream {
     path: PathBuf,
@@ -38,9 +55,46 @@ pub struct UnitStream {
 }
 
 /// The ids of the units to read.
-struct WantedIds {
+pub(crate) struct WantedIds {
     all: HashSet<String>,
     not_found: HashSet<String>,
+}
+
+impl WantedIds {
+    /// The units with these ids; none if there are no ids.
+    pub(crate) fn new(ids: &[String]) -> Option<Self> {
+        let all: HashSet<String> = ids.iter().map(|id| id.trim().to_owned()).collect();
+        (!all.is_empty()).then(|| Self { not_found: all.clone(), all })
+    }
+
+    /// The wanted units of a batch, if there are any, with the other units of their subjects.
+    pub(crate) fn pick(&mut self, batch: &StreamBatch) -> Result<Option<StreamBatch>> {
+        let ids = &batch.units.ids;
+        let found: Vec<usize> = (0..ids.len()).filter(|&i| self.all.contains(&ids.text(i))).collect();
+        if found.is_empty() {
+            return Ok(None);
+        }
+        for &i in &found {
+            self.not_found.remove(&ids.text(i));
+        }
+        let (kept, asked) = match batch.units.data.groups() {
+            None => (found, None),
+            Some(groups) => {
+                let (kept, asked) = with_subjects(groups, &found);
+                (kept, Some(asked))
+            }
+        };
+        let treatments = batch.treatments.as_ref().map(|treatments| treatments.pick(&kept));
+        Ok(Some(StreamBatch { units: batch.units.pick(&kept)?, treatments, asked }))
+    }
+
+    /// The error for an id that was not found in the file `path`, if there is one.
+    pub(crate) fn missing(&self, path: &Path) -> Option<Error> {
+        let id = self.not_found.iter().min()?;
+        let problem = format!("unit `{id}` does not exist or cannot be used");
+        let hint = "give ids as they are in the file; without an id column, row numbers from 0";
+        Some(Error::file(path, problem, hint))
+    }
 }
 
 enum UnitSource {
@@ -218,11 +272,13 @@ impl UnitStream {
     /// Without ids, all units are read.
     #[must_use]
     pub fn only(mut self, ids: &[String]) -> Self {
-        if !ids.is_empty() {
-            let all: HashSet<String> = ids.iter().map(|id| id.trim().to_owned()).collect();
-            self.wanted = Some(WantedIds { not_found: all.clone(), all });
-        }
+        self.wanted = WantedIds::new(ids);
         self
+    }
+
+    /// The file, as errors name it.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Makes a table without usable units a stream without batches, not an error.
@@ -268,18 +324,7 @@ impl UnitStream {
     /// # Errors
     /// As reading batch by batch.
     pub fn read_all(&mut self) -> Result<Option<StreamBatch>> {
-        let mut batches = self.collect::<Result<Vec<_>>>()?;
-        if batches.len() <= 1 {
-            return Ok(batches.pop());
-        }
-        let treatments: Option<Vec<Units>> = batches.iter().map(|batch| batch.treatments.clone()).collect();
-        let treatments = treatments.map(|treatments| {
-            let values = treatments.iter().flat_map(|t| t.values()).copied().collect();
-            Units::new("treatment", treatments[0].shape().to_vec(), values)
-        });
-        let units = UnitBatch::concat(batches.into_iter().map(|batch| batch.units).collect())?;
-        // a file with subjects is one batch, so that in several batches all units are asked about
-        Ok(Some(StreamBatch { units, treatments: treatments.transpose()?, asked: None }))
+        StreamBatch::concat(self.collect::<Result<Vec<_>>>()?)
     }
 
     fn read_batch(&mut self) -> Result<Option<StreamBatch>> {
@@ -292,43 +337,15 @@ impl UnitStream {
         }
     }
 
-    /// The wanted units of a batch, if there are any, with the other units of their subjects.
-    fn filter(&mut self, batch: StreamBatch) -> Result<Option<StreamBatch>> {
-        let Some(wanted) = &mut self.wanted else { return Ok(Some(batch)) };
-        let ids = &batch.units.ids;
-        let found: Vec<usize> = (0..ids.len()).filter(|&i| wanted.all.contains(&ids.text(i))).collect();
-        if found.is_empty() {
-            return Ok(None);
-        }
-        for &i in &found {
-            wanted.not_found.remove(&ids.text(i));
-        }
-        let (kept, asked) = match batch.units.data.groups() {
-            None => (found, None),
-            Some(groups) => {
-                let (kept, asked) = with_subjects(groups, &found);
-                (kept, Some(asked))
-            }
-        };
-        let treatments = batch.treatments.map(|treatments| treatments.pick(&kept));
-        Ok(Some(StreamBatch { units: batch.units.pick(&kept)?, treatments, asked }))
-    }
-
-    /// The error for an id that was not found, if there is one.
-    fn missing_id(&self) -> Option<Error> {
-        let id = self.wanted.as_ref()?.not_found.iter().min()?;
-        let problem = format!("unit `{id}` does not exist or cannot be used");
-        let hint = "give ids as they are in the file; without an id column, row numbers from 0";
-        Some(Error::file(&self.path, problem, hint))
-    }
-
     fn next_wanted(&mut self) -> Result<Option<StreamBatch>> {
         while let Some(batch) = self.read_batch()? {
-            if let Some(batch) = self.filter(batch)? {
+            let Some(wanted) = &mut self.wanted else { return Ok(Some(batch)) };
+            if let Some(batch) = wanted.pick(&batch)? {
                 return Ok(Some(batch));
             }
         }
-        self.missing_id().map_or(Ok(None), Err)
+        let missing = self.wanted.as_ref().and_then(|wanted| wanted.missing(&self.path));
+        missing.map_or(Ok(None), Err)
     }
 }
 

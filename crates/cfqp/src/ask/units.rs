@@ -159,7 +159,7 @@ impl<'a> UnitsQuestion<'a> {
         self
     }
 
-    /// Lets `monitor` stop the work between batches.
+    /// Lets `monitor` count the units that are done, and stop the work between batches.
     pub fn monitor(mut self, monitor: &'a dyn Monitor) -> Self {
         self.monitor = monitor;
         self
@@ -270,6 +270,7 @@ impl<'a> UnitsQuestion<'a> {
         } else {
             (self.inspect)(units, answers);
         }
+        self.monitor.units(units.data.len() / repeats);
         Ok(output)
     }
 
