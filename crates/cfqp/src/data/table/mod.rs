@@ -22,6 +22,7 @@ mod guard;
 mod ids;
 mod labels;
 mod layout;
+mod layout_spec;
 mod layout_treatments;
 mod levels;
 mod lists;
