@@ -15,7 +15,7 @@ use crate::args::OutputArgs;
 use crate::columns::flag;
 use crate::error::{Failure, Result};
 use crate::files::write_text;
-use crate::fit_command::{fit_command, study_settings, table_spec};
+use crate::fit_command::{fit_command, study_settings};
 use crate::format::{format_number, pluralise, shell_quote};
 use crate::output::{Output, path_text};
 use crate::progress::Counter;
@@ -115,7 +115,7 @@ fn text(written: &Written<'_>) -> String {
 /// The commands that make the same page, and the same model.
 fn provenance(args: &ReportArgs, out: &Path, ask: &AskOptions, model: &Model) -> Provenance {
     let (data, spec) = match model.layout() {
-        Some(layout) => ("DATA", table_spec(layout)),
+        Some(layout) => ("DATA", layout.spec()),
         None => ("DATA.npz", TableSpec::default()),
     };
     Provenance::Program {

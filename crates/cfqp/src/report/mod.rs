@@ -6,6 +6,7 @@
 mod by_treatment;
 mod classes;
 mod data_summary;
+mod description;
 mod evidence;
 mod histogram;
 mod observed;
@@ -20,6 +21,7 @@ use serde::Serialize;
 pub use by_treatment::{MeanInterval, ObservedPoint, OutcomeByTreatment, TreatmentGroup};
 pub use classes::{ClassResponse, ClassSummary, CovariateMeans};
 pub use data_summary::{DataSummary, OutcomeDistribution, TreatmentDistribution};
+pub use description::{ModelDescription, OutcomeDescription, TreatmentDescription};
 pub use evidence::{Evidence, LevelCoverage};
 pub use histogram::{Histogram, ValueRange};
 pub use observed::ObservedOutcome;
@@ -403,9 +405,16 @@ impl<'a> ReportContext<'a> {
             Some(layout) => {
                 layout.t.iter().map(|column| relative_name(&column.name, column.origin)).collect()
             }
-            None if self.data.t().elements() == 1 => vec!["t".to_owned()],
-            None => (0..self.data.t().elements()).map(|j| format!("t{j}")).collect(),
+            None => array_treatment_names(self.data.t().elements()),
         }
+    }
+}
+
+/// The names of treatments that are elements of an array.
+fn array_treatment_names(elements: usize) -> Vec<String> {
+    match elements {
+        1 => vec!["t".to_owned()],
+        _ => (0..elements).map(|j| format!("t{j}")).collect(),
     }
 }
 

@@ -24,6 +24,7 @@ mod ids;
 mod input;
 mod labels;
 mod layout;
+mod layout_spec;
 mod layout_treatments;
 mod levels;
 mod lists;
