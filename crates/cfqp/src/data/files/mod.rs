@@ -6,6 +6,7 @@ mod container;
 mod deferring;
 #[cfg(test)]
 pub(crate) mod faulty;
+mod folder;
 mod idx;
 mod mnist;
 mod npy;
@@ -16,6 +17,7 @@ mod unfinished;
 
 pub use atomic::write_atomically;
 pub(crate) use container::{read_container, read_unverified, write_container};
+pub(crate) use folder::write_folder_atomically;
 pub(crate) use idx::read_from as read_idx_from;
 pub use idx::{IdxArray, read_idx};
 pub use mnist::{Mnist, MnistSplit};
