@@ -21,9 +21,11 @@ CFQP = Path(os.environ.get("CFQP_BIN", ROOT / "target/release/cfqp"))
 if not CFQP.exists():
     pytest.skip(f"{CFQP} is not built: cargo build --release --bin cfqp", allow_module_level=True)
 
-# in standard deviations of the outcome
-MEANS = 1e-5
-ANSWERS = 1e-5
+# The largest differences, in standard deviations of the outcome's channel: of means, and of answers. Sums over images are
+# long: there single precision alone puts cfqp and onnxruntime up to 7e-6 each from the same network in double precision,
+# and answers with rho > 0 divide by small variances.
+SERIES_AND_TABLES = {"means": 1e-5, "answers": 1e-5}
+IMAGES = {"means": 2e-5, "answers": 5e-5}
 # probabilities
 POSTERIORS = 1e-4
 
@@ -37,7 +39,11 @@ class Case:
     # whether the first block of the page is exact too
     short: bool = False
     # the law of the noise, or log, that the fit must have found for the case to test what it says
-    law: str = "gaussian"
+    law: str | None = None
+
+    @property
+    def limits(self):
+        return IMAGES if self.simulate.startswith("digits") else SERIES_AND_TABLES
 
 
 SERIES = "oscillator --n 120 --seed 1"
@@ -59,8 +65,8 @@ CASES = {
     "unet, images": Case("digits --n 40 --seed 1", "--base unet --classes 1 --members 2 --epochs 2"),
     "transformer": Case("cardio --n 60 --seed 1", "--base transformer --classes 1 --members 2 --epochs 2"),
     "density": Case("table --world crossing --n 200 --seed 1", "--classes 2 --members 3", **DENSITY),
-    "density, linear": Case("table --world single --n 100 --seed 1", "--base linear --classes 1 --members 2", short=True, **DENSITY),
-    "density, mlp": Case("table --world confounded-by-x --n 200 --seed 1", "--base mlp --classes 2 --members 2", **DENSITY),
+    "density, linear": Case("table --world single --n 100 --seed 1", "--base linear --classes 1 --members 2", short=True, law="gaussian", **DENSITY),
+    "density, mlp": Case("table --world confounded-by-x --n 200 --seed 1", "--base mlp --classes 2 --members 2", law="gaussian", **DENSITY),
     "density, weights": Case("table --world prior --n 200 --seed 1", "--classes 2 --members 2", **DENSITY),
     "density, weights by treatment": Case(
         "table --world class-drives-treatment --n 300 --seed 1", "--classes 2 --members 2", **DENSITY
@@ -103,7 +109,13 @@ class Exported:
 
     @property
     def deviation(self):
-        return np.nanstd(self.y)
+        """Of every channel, to be broadcast over outcomes."""
+        sites = tuple(range(2, self.y.ndim))
+        return np.nanstd(self.y, axis=(0, *sites), keepdims=True)
+
+    @property
+    def laws(self):
+        return {member["noise"]["law"] for member in self.model["members"]}
 
 
 def remove_values(path):
@@ -142,8 +154,9 @@ def exported(request, tmp_path_factory):
 
 
 def gap(what, ours, theirs, exported):
-    """The largest difference, in standard deviations of the outcome; printed, for pytest -rP."""
-    largest = np.abs(ours.reshape(len(ours), -1) - theirs.reshape(len(theirs), -1)).max() / exported.deviation
+    """The largest difference, in standard deviations; printed, for pytest -rP."""
+    shape = (-1, *exported.y.shape[1:])
+    largest = (np.abs(ours.reshape(shape) - theirs.reshape(shape)) / exported.deviation).max()
     print(f"{what}: {largest:.1e}")
     return largest
 
@@ -160,27 +173,23 @@ def test_files_are_valid(exported):
         onnx.checker.check_model(str(exported.folder / member["file"]), full_check=True)
         outputs = {output.name: output.shape for output in member["session"].get_outputs()}
         assert outputs["mean"] == ["n", member["classes"], *exported.model["y_shape"]]
-    laws = {member["noise"]["law"] for member in exported.model["members"]}
     if exported.case.law == "log":
         assert any(exported.model["log_range"])
-    else:
-        assert laws == {exported.case.law}
+    elif exported.case.law:
+        assert exported.laws == {exported.case.law}
 
 
 def test_means_agree(exported):
     """With fresh noise, the answer for a unit whose class is certain is the mean of that class."""
-    run, members = page()["run"], exported.model["members"]
-    if exported.case.law != "gaussian" or len({member["classes"] for member in members}) > 1:
-        pytest.skip("answers are not means: of other laws and of logarithms, and where members have different classes")
-    means = np.mean([run(member, exported.x, exported.to)[0] for member in members], axis=0)
-    theirs = exported.answers["0"]
+    theirs, case = exported.answers["0"], exported.case
     certain = theirs["posterior"].max(axis=1) > 1 - 1e-7
-    if len(means[0]) > 1 and exported.case.predictor == "density":
-        pytest.skip("no class is certain; test_exact_answers_agree compares the answers")
-    assert certain.sum() > 10
-    classes = theirs["class"].astype(int).ravel()
-    ours = means[np.arange(len(means)), classes]
-    assert gap("means", ours[certain], theirs["answer"][certain], exported) < MEANS
+    if case.predictor == "density" and not (exported.laws == {"gaussian"} and certain.all()):
+        pytest.skip("the answers of this density are not means of classes; see test_exact_answers_agree")
+    assert certain.any()
+    run, members = page()["run"], exported.model["members"]
+    means = np.mean([run(member, exported.x, exported.to)[0] for member in members], axis=0)
+    ours = means[np.arange(len(means)), theirs["class"].astype(int).ravel()]
+    assert gap("means", ours[certain], theirs["answer"][certain], exported) < case.limits["means"]
 
 
 def test_exact_answers_agree(exported):
@@ -192,7 +201,7 @@ def test_exact_answers_agree(exported):
         assert difference < POSTERIORS
         found = gap(f"answers, rho = {rho}", point, theirs["answer"], exported)
         shrunk = exported.model.get("sparse_effects") is not None and rho != "0"
-        assert shrunk or found < ANSWERS, rho
+        assert shrunk or found < exported.case.limits["answers"], rho
 
 
 def test_an_unknown_rho_is_averaged_over(exported):
@@ -200,7 +209,7 @@ def test_an_unknown_rho_is_averaged_over(exported):
         pytest.skip("effects are shrunk")
     nodes = exported.model["uniform_nodes"]
     point = sum(weight * ask("exact_answer", exported, rho)[1] for weight, rho in nodes)
-    assert gap("answers, unknown rho", point, exported.answers["auto"]["answer"], exported) < ANSWERS
+    assert gap("answers, unknown rho", point, exported.answers["auto"]["answer"], exported) < exported.case.limits["answers"]
 
 
 def test_the_short_answers_are_as_the_page_says(exported):
@@ -212,7 +221,7 @@ def test_the_short_answers_are_as_the_page_says(exported):
             assert np.abs(p - theirs["posterior"]).max() < POSTERIORS
         same = exported.case.short or (networks and rho == "0")
         found = gap(f"short answers, rho = {rho}", point, theirs["answer"], exported)
-        assert not same or found < ANSWERS, rho
+        assert not same or found < exported.case.limits["answers"], rho
 
 
 def test_outcomes_that_are_not_numbers_are_refused(tmp_path):

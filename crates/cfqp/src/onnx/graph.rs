@@ -183,23 +183,10 @@ impl Graph {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
 
-    /// Every input of an operation is known before it, every name is given once, and all outputs are there.
-    fn assert_well_formed(graph: &GraphMessage) {
-        let mut known: BTreeSet<&str> = graph.input.iter().map(|value| value.name.as_str()).collect();
-        assert!(graph.initializer.iter().all(|constant| known.insert(&constant.name)));
-        for node in &graph.node {
-            assert!(node.input.iter().all(|name| known.contains(name.as_str())), "{node:?}");
-            assert!(node.output.iter().all(|name| known.insert(name)), "{node:?}");
-        }
-        assert!(graph.output.iter().all(|value| known.contains(value.name.as_str())));
-    }
-
     #[test]
-    fn a_graph_is_well_formed_and_can_be_read_back() {
+    fn a_graph_can_be_read_back() {
         let mut graph = Graph::default();
         let x = graph.input("x", &[3]);
         let h = graph.affine(&x, &[0.5; 6], &[0.0, 1.0]);
@@ -207,7 +194,6 @@ mod tests {
         let row = graph.repeat(&[1.0, 2.0], &x);
         let y = graph.add(&h, &row);
         graph.output("y", &y, &[2]);
-        assert_well_formed(&graph.message);
         let message = graph.message.clone();
         let bytes = graph.into_bytes("test").unwrap();
         let read = Model::decode(bytes.as_slice()).unwrap();
