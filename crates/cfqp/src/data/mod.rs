@@ -29,7 +29,7 @@ pub use files::{
 };
 pub(crate) use files::{
     Retrying, check_npy, container_bytes, open_file, read_bytes, read_container, read_idx_from,
-    read_unverified, write_container,
+    read_unverified, write_container, write_folder_atomically,
 };
 pub(crate) use named_array::NamedArray;
 pub use outcome_kind::OutcomeKind;

@@ -5,6 +5,7 @@ mod container;
 mod deferring;
 #[cfg(test)]
 pub(crate) mod faulty;
+mod folder;
 mod idx;
 mod mnist;
 mod npy;
@@ -15,6 +16,7 @@ mod unfinished;
 
 pub use atomic::write_atomically;
 pub(crate) use container::{container_bytes, read_container, read_unverified, write_container};
+pub(crate) use folder::write_folder_atomically;
 pub(crate) use idx::read_from as read_idx_from;
 pub use idx::{IdxArray, read_idx};
 pub use mnist::{Mnist, MnistSplit};
