@@ -145,7 +145,7 @@ def _warn(counts: Mapping[str, Any], stacklevel: int) -> None:
         warnings.warn(message, AnswerWarning, stacklevel=stacklevel)
 
 
-def unit_ids(units: Sequence[object] | object | None) -> list[str]:
+def unit_ids(units: Any) -> list[str]:
     """Ids as texts; none stands for all units."""
     if units is None:
         return []

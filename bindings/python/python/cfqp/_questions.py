@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from ._arrays import ArrayAnswers
 from ._fitted import AskOptions, Fitted, unit_ids
 from ._frames import column_names
 from ._params import options_json
@@ -20,13 +21,15 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
     from typing_extensions import Unpack
 
-    from ._arrays import ArrayAnswers, Arrays
+    from ._arrays import Arrays
     from ._cfqp import ArrowStream
 
     ArraysLike = Arrays | tuple[ArrayLike, ...]
     Others = str | os.PathLike[str] | ArrowStream
+    Grid = ArrayLike | Sequence[TreatmentLike] | None
+    NewTreatment = TreatmentLike | ArrayLike | None
 
-FrameT = TypeVar("FrameT", "pd.DataFrame", "pl.DataFrame", "pa.Table")
+FrameT = TypeVar("FrameT", "pd.DataFrame", "pl.DataFrame")
 
 
 class Questions(Fitted):
@@ -34,17 +37,17 @@ class Questions(Fitted):
 
     @overload
     def counterfactual(
-        self, data: FrameT, t: TreatmentLike | ArrayLike | None = ..., *, t_from: str | Sequence[str] | None = ...,
-        distribution: bool = ..., **options: Unpack[AskOptions],
-    ) -> FrameT: ...
-    @overload
-    def counterfactual(
-        self, data: ArraysLike, t: TreatmentLike | ArrayLike | None = ..., **options: Unpack[AskOptions]
+        self, data: ArraysLike, t: NewTreatment = ..., **options: Unpack[AskOptions]
     ) -> ArrayAnswers: ...
     @overload
     def counterfactual(
-        self, data: Others, t: TreatmentLike | ArrayLike | None = ..., *, t_from: str | Sequence[str] | None = ...,
-        distribution: bool = ..., **options: Unpack[AskOptions],
+        self, data: FrameT, t: NewTreatment = ..., *, t_from: str | Sequence[str] | None = ..., distribution: bool = ...,
+        **options: Unpack[AskOptions],
+    ) -> FrameT: ...
+    @overload
+    def counterfactual(
+        self, data: Others, t: NewTreatment = ..., *, t_from: str | Sequence[str] | None = ..., distribution: bool = ...,
+        **options: Unpack[AskOptions],
     ) -> pa.Table: ...
 
     def counterfactual(
@@ -122,9 +125,9 @@ class Questions(Fitted):
         )
 
     @overload
-    def effect(self, data: FrameT, t0: TreatmentLike, t1: TreatmentLike, **options: Unpack[AskOptions]) -> FrameT: ...
-    @overload
     def effect(self, data: ArraysLike, t0: TreatmentLike, t1: TreatmentLike, **options: Unpack[AskOptions]) -> ArrayAnswers: ...
+    @overload
+    def effect(self, data: FrameT, t0: TreatmentLike, t1: TreatmentLike, **options: Unpack[AskOptions]) -> FrameT: ...
     @overload
     def effect(self, data: Others, t0: TreatmentLike, t1: TreatmentLike, **options: Unpack[AskOptions]) -> pa.Table: ...
 
@@ -178,8 +181,8 @@ class Questions(Fitted):
         """
         import numpy as np
 
-        answers = self.effect(data, T0, T1, level=1 - alpha, rho=rho)
-        if hasattr(answers, "lower"):
+        answers: Any = self.effect(data, T0, T1, level=1 - alpha, rho=rho)
+        if isinstance(answers, ArrayAnswers):
             return answers.lower, answers.upper
         names = [outcome["name"] for outcome in self.outcomes_]
         ends = [np.stack([np.asarray(answers[side + name]) for name in names], axis=1) for side in ("lower_", "upper_")]
@@ -187,18 +190,18 @@ class Questions(Fitted):
 
     @overload
     def curve(
-        self, data: FrameT, grid: ArrayLike | Sequence[TreatmentLike] | None = ..., *, points: int = ..., over: str | None = ...,
-        hold: Mapping[str, Any] | None = ..., **options: Unpack[AskOptions],
-    ) -> FrameT: ...
-    @overload
-    def curve(
-        self, data: ArraysLike, grid: ArrayLike | Sequence[TreatmentLike] | None = ..., *, points: int = ...,
-        over: str | None = ..., hold: Mapping[str, Any] | None = ..., **options: Unpack[AskOptions],
+        self, data: ArraysLike, grid: Grid = ..., *, points: int = ..., over: str | None = ..., hold: Mapping[str, Any] | None = ...,
+        **options: Unpack[AskOptions],
     ) -> ArrayAnswers: ...
     @overload
     def curve(
-        self, data: Others, grid: ArrayLike | Sequence[TreatmentLike] | None = ..., *, points: int = ..., over: str | None = ...,
-        hold: Mapping[str, Any] | None = ..., **options: Unpack[AskOptions],
+        self, data: FrameT, grid: Grid = ..., *, points: int = ..., over: str | None = ..., hold: Mapping[str, Any] | None = ...,
+        **options: Unpack[AskOptions],
+    ) -> FrameT: ...
+    @overload
+    def curve(
+        self, data: Others, grid: Grid = ..., *, points: int = ..., over: str | None = ..., hold: Mapping[str, Any] | None = ...,
+        **options: Unpack[AskOptions],
     ) -> pa.Table: ...
 
     def curve(

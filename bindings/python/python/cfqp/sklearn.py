@@ -201,13 +201,13 @@ random_state, threads, max_memory
             raise ConfigError(message, "give `treatment` to `fit` and `predict`, or to neither")
         if is_frame(X):
             return self._frame_units(X, y, treatment, reset)
-        options = {"ensure_all_finite": "allow-nan", "dtype": [np.float64, np.float32], "reset": reset}
-        features = {"ensure_min_features": 1 if self._has_metadata else 2}
+        options: dict[str, Any] = {"ensure_all_finite": "allow-nan", "dtype": [np.float64, np.float32], "reset": reset}
+        options["ensure_min_features"] = 1 if self._has_metadata else 2
         if y is None:
-            X = validate_data(self, X, **options, **features)
+            X = validate_data(self, X, **options)
         else:
-            y_options = {"multi_output": True, "y_numeric": True, "ensure_min_samples": 2 if reset else 1}
-            X, y = validate_data(self, X, y, **options, **features, **y_options)
+            y_options: dict[str, Any] = {"multi_output": True, "y_numeric": True, "ensure_min_samples": 2 if reset else 1}
+            X, y = validate_data(self, X, y, **options, **y_options)
         if self._has_metadata:
             return Arrays(X, treatment, y)
         if not isinstance(self.treatment, int) or not -X.shape[1] <= self.treatment < X.shape[1]:
@@ -227,7 +227,7 @@ random_state, threads, max_memory
             raise ConfigError(f"treatment: there is no column `{self.treatment}`", f"the columns are {table.column_names}")
         if y is None:
             return table
-        values = check_array(y, ensure_2d=False, dtype=[np.float64, np.float32], input_name="y")
+        values = check_array(y, ensure_2d=False, dtype="numeric", input_name="y")
         check_consistent_length(X, values)
         for name, column in zip(self._outcome_names(y, values, table), np.atleast_2d(values.T)):
             table = table.append_column(name, pa.array(column))
