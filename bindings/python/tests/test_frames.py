@@ -55,7 +55,7 @@ def test_other_kinds_come_back_as_they_are(model, frame, expected, kind):
         "table": lambda: table,
         "batch": lambda: table.combine_chunks().to_batches()[0],
         "reader": lambda: table.to_reader(),
-        "duckdb": lambda: duckdb.sql("select * from table"),
+        "duckdb": lambda: duckdb.from_arrow(table),
         "stream": Stream,
     }[kind]()
     answers = model.counterfactual(given, t=0.8)

@@ -143,7 +143,8 @@ def test_checks_and_scores(frame):
     checked = cfqp.check(frame, **ROLES)
     assert checked.ok and checked.units == 200 and not checked.problems
     few = cfqp.check(frame[:10], **ROLES)
-    assert not few.ok and "too few" in few.problems[0] and few.warnings
+    assert not few.ok and "too few" in few.problems[0]
+    assert cfqp.check(frame[:50], **ROLES).warnings
     scores = cfqp.CFQP(max_classes=2, base="linear").select(frame, **ROLES)
     assert [row["classes"] for row in scores] == [1, 2] and scores.chosen["chosen"]
 

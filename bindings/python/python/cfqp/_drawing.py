@@ -36,8 +36,9 @@ def finish(ax: Axes, legend: bool = False) -> Axes:
     ax.grid(axis="y", color="#dddddd", linewidth=0.6)
     ax.set_axisbelow(True)
     ax.title.set_fontsize(11)
-    if legend and ax.get_legend_handles_labels()[0]:
-        ax.legend(frameon=False)
+    named = sorted(zip(*ax.get_legend_handles_labels()), key=lambda pair: str(pair[1]))
+    if legend and named:
+        ax.legend([mark for mark, _ in named], [name for _, name in named], frameon=False)
     return ax
 
 
