@@ -66,13 +66,13 @@ def test_seeds():
 
 
 def test_equal_seeds_give_equal_models(frame):
-    states = [cfqp.CFQP(**SMALL, random_state=k).fit(frame, **ROLES).__getstate__()["model"] for k in (0, 0, 1)]
+    states = [cfqp.CFQP(**SMALL, random_state=k).fit(frame, **ROLES).to_bytes() for k in (0, 0, 1)]
     assert states[0] == states[1] != states[2]
 
 
 def test_threads_do_not_change_results(frame, model):
     one = cfqp.CFQP(**SMALL, threads=1).fit(frame, **ROLES)
-    assert one.__getstate__()["model"] == model.__getstate__()["model"]
+    assert one.to_bytes() == model.to_bytes()
 
 
 def test_pickles_and_copies_are_fitted(model, frame):
@@ -91,8 +91,9 @@ def test_files_are_those_of_the_model(model, frame, tmp_path):
     assert loaded.counterfactual(frame, t=0.4).equals(model.counterfactual(frame, t=0.4))
     assert loaded.classes == 2 and loaded.base == "linear" and loaded.random_state == 0
     assert (loaded.n_classes_, loaded.report_) == (model.n_classes_, model.report_)
+    assert cfqp.CFQP.from_bytes(model.to_bytes()).describe() == model.describe() == loaded.describe()
     refitted = loaded.fit(frame, **ROLES)
-    assert refitted.__getstate__()["model"] == model.__getstate__()["model"]
+    assert refitted.to_bytes() == model.to_bytes()
 
 
 def test_treatments_as_users_write_them(trial, trial_model, model, frame):

@@ -17,10 +17,10 @@ pytestmark = pytest.mark.filterwarnings("ignore::cfqp.AnswerWarning")
 
 
 def test_concurrent_fits_and_questions_give_equal_bits(data, array_model):
-    expected = array_model.__getstate__()["model"]
+    expected = array_model.to_bytes()
     answer = array_model.counterfactual(data.arrays, t=0.5).point.tobytes()
     with ThreadPoolExecutor(4) as pool:
-        fits = [pool.submit(lambda: cfqp.CFQP(**SMALL).fit(data.arrays).__getstate__()["model"]) for _ in range(4)]
+        fits = [pool.submit(lambda: cfqp.CFQP(**SMALL).fit(data.arrays).to_bytes()) for _ in range(4)]
         asked = [pool.submit(lambda: array_model.counterfactual(data.arrays, t=0.5).point.tobytes()) for _ in range(20)]
     assert all(fit.result() == expected for fit in fits)
     assert all(ask.result() == answer for ask in asked)
@@ -100,14 +100,14 @@ def test_a_resumed_fit_is_the_same(series, tmp_path):
             raise Stop
 
     settings = {"base": "linear", "classes": 2, "members": 2}
-    expected = cfqp.CFQP(**settings).fit(series.arrays).__getstate__()["model"]
+    expected = cfqp.CFQP(**settings).fit(series.arrays).to_bytes()
     checkpoint = tmp_path / "fit.checkpoint"
     try:
         cfqp.CFQP(**settings).fit(series.arrays, checkpoint=checkpoint, progress=stop_late)
     except Stop:
         pass
     resumed = cfqp.CFQP(**settings).fit(series.arrays, checkpoint=checkpoint, resume=True)
-    assert resumed.__getstate__()["model"] == expected
+    assert resumed.to_bytes() == expected
 
 
 def test_progress_is_reported(data):

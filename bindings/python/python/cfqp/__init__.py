@@ -12,6 +12,7 @@
 
 from ._arrays import ArrayAnswers, Arrays
 from ._cfqp import __version__
+from ._check import check
 from ._errors import (
     AnswerWarning,
     CfqpError,
@@ -22,7 +23,7 @@ from ._errors import (
     ModelFileError,
     NotFittedError,
 )
-from ._estimator import CFQP, check, load
+from ._estimator import CFQP, load
 from ._results import Check, ClassScores, Diagnosis, Report, Verdict
 from ._simulate import Simulated, Truth, simulate
 

@@ -35,7 +35,7 @@ class CfqpError(Exception):
     --------
     >>> import cfqp
     >>> try:
-    ...     cfqp.CFQP(classes=0).select(cfqp.simulate("crossing", 50).arrays)
+    ...     cfqp.CFQP(classes=0).fit(cfqp.simulate("single", 50).arrays)
     ... except cfqp.CfqpError as error:
     ...     print(error.message)
     ...     print(error.hint)

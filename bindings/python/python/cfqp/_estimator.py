@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import _cfqp
-from ._arrays import Arrays
+from ._check import read_table
 from ._fitted import log_dropped, logger
-from ._frames import Input, read_input
-from ._params import Columns, check_names, config_json, resources_json, spec_json
+from ._frames import read_input
+from ._params import Columns, check_names, config_json, resources_json
 from ._plots import Plots
 from ._progress import Display, ProgressLike
 from ._repr import cell_text, html_table
-from ._results import Check, ClassScores
+from ._results import ClassScores
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -164,7 +164,7 @@ class CFQP(Plots):
             On Ctrl-C, within a second; work is kept in `checkpoint`.
         """
         check_names(columns, "fit")
-        units, spec = _table(data, columns)
+        units, spec = read_table(data, columns)
         valid = None if validation is None else read_input(validation).source
         resources = resources_json(self.threads, self.max_memory, checkpoint, resume)
         with Display(progress) as display:
@@ -189,7 +189,7 @@ class CFQP(Plots):
             One row per base model and number of classes; `chosen` is the one that `fit` would take.
         """
         check_names(columns, "select")
-        units, spec = _table(data, columns)
+        units, spec = read_table(data, columns)
         resources = resources_json(self.threads, self.max_memory)
         with Display(progress) as display:
             text = _cfqp.score_classes(units.source, spec, self._config(), resources, display.callback)
@@ -198,6 +198,24 @@ class CFQP(Plots):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the fitted model to a file, completely or not at all; `cfqp.load` and the command `cfqp` read it."""
         self._model().save(os.fspath(path))
+
+    def to_bytes(self) -> bytes:
+        """The content of the file that `save` writes."""
+        return self._model().to_bytes()
+
+    @classmethod
+    def from_bytes(cls: type[Self], data: bytes, *, threads: int | None = None) -> Self:
+        """The model that `to_bytes` gave."""
+        return cls._from_native(_cfqp.Model.from_bytes(data, threads), threads)
+
+    @classmethod
+    def _from_native(cls: type[Self], native: _cfqp.Model, threads: int | None) -> Self:
+        model = cls(threads=threads)
+        model._adopt(native, None)
+        known = {name: model.config_[name] for name in SETTINGS if name in model.config_}
+        if isinstance(known["classes"], dict):
+            known["classes"] = known["classes"]["given"]
+        return model.set_params(**known, random_state=model.config_["seed"])
 
     def export_onnx(self, folder: str | os.PathLike[str]) -> list[str]:
         """Writes the networks as ONNX files into `folder` and returns their paths."""
@@ -256,45 +274,4 @@ def load(path: str | os.PathLike[str], *, threads: int | None = None) -> CFQP:
     ModelFileError
         If the file is damaged, or no model file.
     """
-    native = _cfqp.Model.load(os.fspath(path), threads)
-    model = CFQP(threads=threads)
-    model._adopt(native, None)
-    known = {name: model.config_[name] for name in SETTINGS if name in model.config_}
-    classes = known.pop("classes", "auto")
-    known["classes"] = classes["given"] if isinstance(classes, dict) else classes
-    return model.set_params(**known, random_state=model.config_["seed"])
-
-
-def check(data: Any = None, **columns: Unpack[Columns]) -> Check:
-    """Checks data before a fit: units kept and dropped, missing values, constant columns, treatments.
-
-    Parameters
-    ----------
-    data, **columns
-        As for `CFQP.fit`.
-
-    Returns
-    -------
-    Check
-        What a fit would read; `ok` says whether it could use it.
-
-    Examples
-    --------
-    >>> import cfqp
-    >>> data = cfqp.simulate("crossing", n=100).to_pandas()
-    >>> cfqp.check(data, x="x*", t="t", y="y").ok
-    True
-    """
-    check_names(columns, "check")
-    units, spec = _table(data, columns)
-    return Check(json.loads(_cfqp.check(units.source, spec)))
-
-
-def _table(data: Any, columns: Mapping[str, Any]) -> tuple[Input, str]:
-    """The units and the description of their columns."""
-    if data is None:
-        arrays = {name: columns.get(name) for name in ("x", "t", "y", "group")}
-        if arrays["x"] is None or isinstance(arrays["x"], str):
-            raise TypeError("give `data` and the names of its columns, or arrays as `x`, `t` and `y`")
-        return read_input(Arrays(arrays["x"], arrays["t"], arrays["y"], arrays["group"])), "{}"
-    return read_input(data), spec_json(columns)
+    return CFQP._from_native(_cfqp.Model.load(os.fspath(path), threads), threads)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import logging
 import warnings
@@ -75,7 +76,7 @@ class Fitted:
 
     _native: Model | None = None
     _data: Input | None = None
-    _description: Mapping[str, Any]
+    _description: dict[str, Any]
 
     def _adopt(self, native: Model, data: Input | None) -> None:
         """Takes a model of the native module, and the data that it was fitted to."""
@@ -103,6 +104,11 @@ class Fitted:
         if self._native is None:
             raise NotFittedError(f"this {type(self).__name__} is not fitted", "call `fit`, or load a model with cfqp.load")
         return self._native
+
+    def describe(self) -> dict[str, Any]:
+        """All that is known of the model: shapes, columns, outcomes, treatments, settings and the report of the fit."""
+        self._model()
+        return copy.deepcopy(self._description)
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._native is not None
