@@ -52,21 +52,18 @@ class Arrays:
     def __len__(self) -> int:
         return len(self.x)  # type: ignore[arg-type]
 
-    def source(self, t_elements: int = 1) -> Source:
-        """The units for the native module; without `t`, they have `t_elements` unknown treatments."""
-        import numpy as np
-
+    def source(self) -> Source:
+        """The units for the native module."""
         x = floats("x", self.x)
         n = len(x)
-        t = np.full((n, t_elements), np.nan, np.float32) if self.t is None else floats("t", self.t)
+        t = None if self.t is None else floats("t", self.t)
         y = None if self.y is None else floats("y", self.y)
         for name, array in (("t", t), ("y", y)):
             if array is not None and len(array) != n:
                 raise DataError(f"{name}: {len(array)} units, x has {n}", "give arrays with the unit first")
-        flat_y = None if y is None else flat(y)
-        return Source.from_arrays(
-            flat(x), x.shape, flat(t), t.shape, flat_y, None if y is None else y.shape, groups(self.group, n)
-        )
+        flat_t, t_shape = (None, None) if t is None else (flat(t), t.shape)
+        flat_y, y_shape = (None, None) if y is None else (flat(y), y.shape)
+        return Source.from_arrays(flat(x), x.shape, flat_t, t_shape, flat_y, y_shape, groups(self.group, n))
 
 
 def floats(name: str, values: ArrayLike) -> NDArray[np.floating[Any]]:

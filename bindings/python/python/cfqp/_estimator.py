@@ -64,8 +64,6 @@ class CFQP(Plots):
         The seed: equal data, settings and seed give an equal model. `None` draws one.
     threads : int, optional
         The number of threads; results do not depend on it. By default all cores.
-    max_memory : int, optional
-        The most memory that reading data may ask for, in bytes.
 
     Examples
     --------
@@ -83,7 +81,7 @@ class CFQP(Plots):
         y_scale: str = "auto", sharing: str = "auto", starts: str | Sequence[str] | None = None, epochs: int | None = None,
         learning_rate: float | None = None, batch: int = 128, mlp: Mapping[str, Any] | None = None,
         unet: Mapping[str, Any] | None = None, transformer: Mapping[str, Any] | None = None, recipe: str = "default",
-        random_state: Any = 0, threads: int | None = None, max_memory: int | None = None,
+        random_state: Any = 0, threads: int | None = None,
     ) -> None:  # fmt: skip
         self.classes = classes
         self.max_classes = max_classes
@@ -101,7 +99,6 @@ class CFQP(Plots):
         self.recipe = recipe
         self.random_state = random_state
         self.threads = threads
-        self.max_memory = max_memory
 
     @classmethod
     def _names(cls) -> list[str]:
@@ -166,10 +163,11 @@ class CFQP(Plots):
         check_names(columns, "fit")
         units, spec = read_table(data, columns)
         valid = None if validation is None else read_input(validation).source
-        resources = resources_json(self.threads, self.max_memory, checkpoint, resume)
+        resources = resources_json(self.threads, checkpoint, resume)
         with Display(progress) as display:
             native = _cfqp.fit(units.source, spec, self._config(), resources, valid, display.callback)
         self._adopt(native, units)
+        self._columns = {name: value for name, value in columns.items() if isinstance(value, str | int | float | list | tuple)}
         log_dropped(self._description.get("read"))
         for note in self.report_.get("notes", ()):
             logger.info("%s", note)
@@ -190,7 +188,7 @@ class CFQP(Plots):
         """
         check_names(columns, "select")
         units, spec = read_table(data, columns)
-        resources = resources_json(self.threads, self.max_memory)
+        resources = resources_json(self.threads)
         with Display(progress) as display:
             text = _cfqp.score_classes(units.source, spec, self._config(), resources, display.callback)
         return ClassScores(tuple(json.loads(text)))

@@ -76,6 +76,7 @@ class Fitted:
 
     _native: Model | None = None
     _data: Input | None = None
+    _columns: Mapping[str, Any] | None = None
     _description: dict[str, Any]
 
     def _adopt(self, native: Model, data: Input | None) -> None:
@@ -88,7 +89,7 @@ class Fitted:
         self.members_ = description["members"]
         self.outcomes_ = description["outcomes"]
         self.treatments_ = description["treatments"]
-        self.report_ = description["report"]
+        self.report_ = description["fit"]
         self.config_ = description["config"]
         self.layout_ = description["layout"]
         self.n_features_in_ = 1
@@ -120,7 +121,7 @@ class Fitted:
             data = self._data
         if data is None:
             raise TypeError("the model was loaded without the data of its fit: give `data`")
-        return read_input(data, self._description["t_shape"][0], new_columns)
+        return read_input(data, new_columns)
 
     def _answer(
         self, units: Input, question: str, ask: Callable[[Progress | None], Answers], progress: ProgressLike, warn: bool = True
@@ -137,9 +138,7 @@ class Fitted:
 def log_dropped(summary: Mapping[str, Any] | None) -> None:
     """Logs why units were dropped."""
     for dropped in (summary or {}).get("dropped", ()):
-        examples = ", ".join(str(example) for example in dropped.get("examples", ()))
-        first = f" (first: {examples})" if examples else ""
-        logger.warning("%s units dropped: %s%s", dropped["units"], dropped["reason"], first)
+        logger.warning("%s units dropped: %s (first: %s)", dropped["count"], dropped["reason"], dropped["first"])
 
 
 def _warn(counts: Mapping[str, Any], stacklevel: int) -> None:

@@ -63,15 +63,13 @@ class Input:
         return self.give_back(table, None if rows is None else pa.array(rows).to_numpy())
 
 
-def read_input(data: Any, t_elements: int = 1, new_columns: Mapping[str, Any] | None = None) -> Input:
+def read_input(data: Any, new_columns: Mapping[str, Any] | None = None) -> Input:
     """Prepares `data` for the native module.
 
     Parameters
     ----------
     data : data frame, path, Arrays, tuple of arrays or Input
         The units.
-    t_elements : int
-        The number of elements of a treatment, for arrays without treatments.
     new_columns : mapping, optional
         Columns to add to a table.
     """
@@ -83,7 +81,7 @@ def read_input(data: Any, t_elements: int = 1, new_columns: Mapping[str, Any] | 
         import numpy as np
 
         flat_y = data.y is None or np.ndim(data.y) == 1
-        return Input(data.source(t_elements), "arrays", flat_y=flat_y)
+        return Input(data.source(), "arrays", flat_y=flat_y)
     if isinstance(data, str | os.PathLike):
         if new_columns:
             raise DataError("t: a file has no values per row", "give the column of the file as `t_from`")

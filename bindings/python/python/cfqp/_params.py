@@ -127,20 +127,29 @@ def seed(random_state: Any) -> int:
 
 
 def resources_json(
-    threads: int | None, max_memory: int | None, checkpoint: str | os.PathLike[str] | None = None, resume: bool = False
+    threads: int | None, checkpoint: str | os.PathLike[str] | None = None, resume: bool = False
 ) -> str:
     """What a fit may use, and where it leaves its checkpoint."""
     path = None if checkpoint is None else os.fspath(checkpoint)
-    return to_json(
-        {"threads": threads, "memory": max_memory, "checkpoint": path, "resume": resume}, "the resources of the fit"
-    )
+    return to_json({"threads": threads, "checkpoint": path, "resume": resume}, "the resources of the fit")
 
 
 def options_json(level: float, rho: float | str, **more: bool) -> str:
     """The options of a question; those that are `False` are left out."""
-    options: dict[str, Any] = {"level": level, "rho": rho}
+    options: dict[str, Any] = {"level": level, "rho": shared_noise(rho)}
     options.update({name: value for name, value in more.items() if value})
     return to_json(options, "the options of the question")
+
+
+def shared_noise(rho: float | str) -> float | None:
+    """`rho` as the library reads it: nothing for "auto"."""
+    if rho == "auto":
+        return None
+    try:
+        return float(rho)
+    except (TypeError, ValueError):
+        hint = "give 1 for the same noise, 0 for fresh noise, or auto"
+        raise ConfigError(f"rho: {rho!r} is not a number", hint) from None
 
 
 def to_json(values: Any, what: str) -> str:

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ._fitted import unit_ids
-from ._params import options_json, to_json
+from ._params import options_json, shared_noise, to_json
 from ._progress import Display, ProgressLike
 from ._questions import Questions
 from ._results import Diagnosis, Report
 from ._treatments import TreatmentLike, one_treatment, treatment_text
+
+
+DEFAULTS: Mapping[str, Any] = {"units": None, "t0": None, "t1": None, "level": 0.9, "rho": "auto"}
+"""The options of a report that its code leaves out."""
+
+
+def call(function: str, first: str, arguments: Mapping[str, Any], defaults: Mapping[str, Any] | None = None) -> str:
+    """The code of a call; arguments with their default values are left out."""
+    defaults = defaults or {}
+    named = [f"{name}={value!r}" for name, value in arguments.items() if name not in defaults or value != defaults[name]]
+    return f"{function}({', '.join([first, *named])})"
 
 
 class Reports(Questions):
@@ -50,7 +61,7 @@ class Reports(Questions):
 
         native, units = self._model(), self._input(data)
         ends = one_treatment(t0, "t0"), one_treatment(t1, "t1")
-        rows = json.loads(native.averages(units.source, *ends, options_json(level, rho)))
+        rows = json.loads(native.averages(units.source, *ends, options_json(level, rho)))["averages"]
         names = ("outcome", "group", "units", "effect", "lower", "upper")
         return units.give_back(pa.table({name: [row[name] for row in rows] for name in names}))
 
@@ -67,7 +78,7 @@ class Reports(Questions):
         Returns
         -------
         Diagnosis
-            The verdicts; `ok` is false if one is doubtful or failed.
+            The verdicts; `ok` is false if an assumption failed.
 
         Examples
         --------
@@ -106,17 +117,20 @@ class Reports(Questions):
         Report
             The page and its numbers; shown in notebooks.
         """
+        native, source = self._model(), self._input(data).source
+        asked = {"units": units, "t0": t0, "t1": t1, "level": level, "rho": rho}
         spec = {
             "units": unit_ids(units),
             "from": None if t0 is None else treatment_text(t0, "t0"),
             "to": None if t1 is None else treatment_text(t1, "t1"),
             "level": level,
-            "rho": rho,
+            "rho": shared_noise(rho),
             "model_name": name,
+            "report_code": call("model.report", "data", asked, DEFAULTS),
+            "fit_code": call(f"cfqp.{self!r}.fit", "data", self._columns or {}),
         }
-        native, source = self._model(), self._input(data)
         with Display(progress) as display:
-            page, numbers = native.report(source.source, to_json(spec, "the report"), display.callback)
+            page, numbers = native.report(source, to_json(spec, "the report"), source.name, display.callback)
         if path is not None:
             with open(path, "w", encoding="utf-8") as file:
                 file.write(page)

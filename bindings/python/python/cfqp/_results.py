@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from ._repr import html_table, text_table
@@ -46,20 +46,29 @@ class Diagnosis:
     ----------
     verdicts : tuple of Verdict
         Sorted as `cfqp diagnose` prints them.
+    units : int
+        The number of units that they are based on.
+    warnings : tuple of str
+        What makes the data unsuitable, however well the assumptions hold.
     """
 
     verdicts: tuple[Verdict, ...]
+    units: int
+    warnings: tuple[str, ...]
 
     @classmethod
     def from_json(cls, text: str) -> Diagnosis:
         """From the text of the native module."""
-        names = [field.name for field in fields(Verdict)]
-        return cls(tuple(Verdict(**{name: row[name] for name in names}) for row in json.loads(text)))
+        trust = json.loads(text)
+        verdicts = (
+            Verdict(row["name"], row["title"], row["grade"], row["figure"], row["sentence"]) for row in trust["verdicts"]
+        )
+        return cls(tuple(verdicts), trust["units"], tuple(warning["text"] for warning in trust["warnings"]))
 
     @property
     def ok(self) -> bool:
-        """Whether no assumption failed or is doubtful."""
-        return self.grade == "ok"
+        """Whether no assumption failed; some may be doubtful."""
+        return self.grade != "failed"
 
     @property
     def grade(self) -> str:
@@ -80,11 +89,13 @@ class Diagnosis:
         return len(self.verdicts)
 
     def __repr__(self) -> str:
-        return text_table(("grade", "assumption", "finding"), [(v.grade, v.assumption, v.finding) for v in self])
+        table = text_table(("grade", "assumption", "finding"), [(v.grade, v.assumption, v.finding) for v in self])
+        return "\n".join([table, *(f"warning: {warning}" for warning in self.warnings)])
 
     def _repr_html_(self) -> str:
         rows = [(f"{_MARKS.get(v.grade, '')} {v.grade}", v.title, v.finding) for v in self]
-        return html_table(("grade", "question", "finding"), rows, caption="Diagnosis")
+        notes = "".join(f"<div>warning: {html.escape(warning)}</div>" for warning in self.warnings)
+        return html_table(("grade", "question", "finding"), rows, caption=f"Diagnosis on {self.units:,} units") + notes
 
 
 @dataclass(frozen=True)
@@ -117,7 +128,7 @@ class Check:
     @property
     def warnings(self) -> list[str]:
         """Findings that deserve attention."""
-        return [row["text"] if isinstance(row, dict) else str(row) for row in self.summary["warnings"]]
+        return [warning["text"] for warning in self.summary["warnings"]]
 
     @property
     def dropped(self) -> list[dict[str, Any]]:
@@ -125,7 +136,7 @@ class Check:
         return list(self.summary["dropped"])
 
     def _lines(self) -> list[str]:
-        dropped = sum(row.get("count", row.get("units", 0)) for row in self.dropped)
+        dropped = sum(row["count"] for row in self.dropped)
         lines = [f"{self.summary['rows']:,} rows read, {self.units:,} units kept, {dropped:,} dropped"]
         lines += [f"warning: {warning}" for warning in self.warnings]
         lines += [f"problem: {problem}" for problem in self.problems]

@@ -125,7 +125,7 @@ def simulate(world: str = "crossing", n: int = 1000, seed: int = 0) -> Simulated
         y, y_new = y[:, 0], y_new[:, 0]
         bayes = None if bayes is None else bayes.reshape(-1)
     units = Arrays(arrays["x"], _one_column(arrays["t"]), y, arrays.get("group"))
-    return Simulated(units, Truth(arrays["z"].reshape(-1), _one_column(arrays["t_new"]), y_new, bayes), columns)
+    return Simulated(units, Truth(arrays["z"].reshape(-1).astype(np.int64), _one_column(arrays["t_new"]), y_new, bayes), columns)
 
 
 def _numbered(role: str, array: NDArray[Any]) -> list[str]:

@@ -44,7 +44,7 @@ class CounterfactualRegressor(RegressorMixin, BaseEstimator):  # type: ignore[mi
         The column of X with the treatment: its name in a data frame, or its position. It is not used if `fit` gets the
         treatments as `treatment`, which can be routed as metadata.
     classes, max_classes, base, members, y_scale, sharing, starts, epochs, learning_rate, batch, mlp, unet, transformer, recipe, \
-random_state, threads, max_memory
+random_state, threads
         As for `cfqp.CFQP`.
 
     Attributes
@@ -64,7 +64,7 @@ random_state, threads, max_memory
         members: int | None = None, y_scale: str = "auto", sharing: str = "auto", starts: str | Sequence[str] | None = None,
         epochs: int | None = None, learning_rate: float | None = None, batch: int = 128, mlp: Mapping[str, Any] | None = None,
         unet: Mapping[str, Any] | None = None, transformer: Mapping[str, Any] | None = None, recipe: str = "default",
-        random_state: Any = 0, threads: int | None = None, max_memory: int | None = None,
+        random_state: Any = 0, threads: int | None = None,
     ) -> None:  # fmt: skip
         self.treatment = treatment
         self.classes = classes
@@ -83,7 +83,6 @@ random_state, threads, max_memory
         self.recipe = recipe
         self.random_state = random_state
         self.threads = threads
-        self.max_memory = max_memory
 
     def fit(self, X: Any, y: Any, treatment: Any = None) -> CounterfactualRegressor:
         """Fits a model to covariates and treatments `X` and outcomes `y`.
