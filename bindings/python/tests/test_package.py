@@ -75,23 +75,14 @@ def blocks(page):
     return re.findall(r"^```python\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("page", ["PYTHON.md", "ARROW.md"])
+@pytest.mark.parametrize("page", ["PYTHON.md", "ARROW.md", "PYTHON_MIGRATION.md"])
 def test_the_code_of_pages_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     code = blocks(page)
-    assert code
+    assert len(code) > 1
     for block in code:
         exec(compile(block, page, "exec"), names)
-
-
-def test_the_code_of_the_migration_page_runs(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {}
-    own = [block for block in blocks("PYTHON_MIGRATION.md") if "import econml" not in block and "from econml" not in block]
-    assert len(own) >= 5
-    for block in own:
-        exec(compile(block, "PYTHON_MIGRATION.md", "exec"), names)
 
 
 @pytest.mark.parametrize("name", ["tutorial.ipynb", "series_and_images.ipynb"])
