@@ -3,10 +3,9 @@
 import cfqp
 import numpy as np
 import pytest
+from conftest import SMALL
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from conftest import SMALL
 
 pytestmark = pytest.mark.filterwarnings("ignore::cfqp.AnswerWarning")
 
@@ -48,8 +47,8 @@ def test_tuples_keywords_and_objects_are_the_same(data):
 def test_types_and_memory_orders(data, array_model, dtype):
     x = np.asarray(data.arrays.x).astype(np.float16).astype(dtype)
     expected = array_model.counterfactual((x.astype(np.float32), data.arrays.t, data.arrays.y), t=0.5).point
-    for given in (x, np.asfortranarray(x), np.repeat(x, 2, axis=0)[::2], x.tolist()):
-        assert np.array_equal(array_model.counterfactual((given, data.arrays.t, data.arrays.y), t=0.5).point, expected)
+    for same in (x, np.asfortranarray(x), np.repeat(x, 2, axis=0)[::2], x.tolist()):
+        assert np.array_equal(array_model.counterfactual((same, data.arrays.t, data.arrays.y), t=0.5).point, expected)
 
 
 def test_missing_values_are_nan_or_masked(data):
@@ -60,7 +59,7 @@ def test_missing_values_are_nan_or_masked(data):
     masked = np.ma.masked_array(np.where(hole, 1e30, x), hole)
     fits = [cfqp.CFQP(**SMALL).fit(x=given, t=data.arrays.t, y=data.arrays.y) for given in (with_nan, masked)]
     answers = [fit.counterfactual((given, data.arrays.t, data.arrays.y), t=0.5).point
-               for fit, given in zip(fits, (with_nan, masked))]
+               for fit, given in zip(fits, (with_nan, masked), strict=True)]
     assert np.array_equal(*answers) and np.isfinite(answers[0]).all()
 
 

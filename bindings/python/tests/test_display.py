@@ -7,7 +7,6 @@ import cfqp
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-
 from conftest import ROLES
 
 pytestmark = pytest.mark.filterwarnings("ignore::cfqp.AnswerWarning")

@@ -7,7 +7,6 @@ import warnings
 import cfqp
 import numpy as np
 import pytest
-
 from conftest import ROLES, SMALL
 
 KINDS = {

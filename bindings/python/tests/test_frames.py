@@ -9,7 +9,6 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-
 from conftest import ROLES, SMALL
 
 pytestmark = pytest.mark.filterwarnings("ignore::cfqp.AnswerWarning")

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import cfqp
 import pytest
-
 from conftest import REPOSITORY
 
 PACKAGE = Path(cfqp.__file__).parent
@@ -83,6 +82,11 @@ def test_the_code_of_pages_runs(page, tmp_path, monkeypatch):
     assert len(code) > 1
     for block in code:
         exec(compile(block, page, "exec"), names)
+
+
+def test_the_example_runs(tmp_path):
+    subprocess.run([sys.executable, ROOT / "examples" / "quickstart.py", tmp_path], check=True)
+    assert (tmp_path / "model.cfqp").exists() and (tmp_path / "report.html").exists()
 
 
 @pytest.mark.parametrize("name", ["tutorial.ipynb", "series_and_images.ipynb"])

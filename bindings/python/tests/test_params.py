@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 from cfqp._params import COLUMN_NAMES, config_json, seed, spec_json
 from cfqp._treatments import grid_json, one_treatment
+from conftest import REPOSITORY, ROLES, SMALL
 from hypothesis import given
 from hypothesis import strategies as st
-
-from conftest import REPOSITORY, ROLES, SMALL
 
 pytestmark = pytest.mark.filterwarnings("ignore::cfqp.AnswerWarning")
 

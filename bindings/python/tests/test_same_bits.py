@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-
 from conftest import ROLES, SMALL
 
 FLAGS = ["--classes", 2, "--members", 2, "--base", "linear"]

@@ -1,5 +1,6 @@
 """Fits and questions at the same time give equal bits; memory does not grow; Ctrl-C stops a fit."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -10,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 import cfqp
 import numpy as np
 import pytest
-
 from conftest import SMALL
 
 pytestmark = pytest.mark.filterwarnings("ignore::cfqp.AnswerWarning")
@@ -102,10 +102,8 @@ def test_a_resumed_fit_is_the_same(series, tmp_path):
     settings = {"base": "linear", "classes": 2, "members": 2}
     expected = cfqp.CFQP(**settings).fit(series.arrays).to_bytes()
     checkpoint = tmp_path / "fit.checkpoint"
-    try:
+    with contextlib.suppress(Stop):
         cfqp.CFQP(**settings).fit(series.arrays, checkpoint=checkpoint, progress=stop_late)
-    except Stop:
-        pass
     resumed = cfqp.CFQP(**settings).fit(series.arrays, checkpoint=checkpoint, resume=True)
     assert resumed.to_bytes() == expected
 
@@ -113,7 +111,7 @@ def test_a_resumed_fit_is_the_same(series, tmp_path):
 def test_progress_is_reported(data):
     calls = []
     cfqp.CFQP(**SMALL).fit(data.arrays, progress=lambda *call: calls.append(call))
-    assert calls and all(isinstance(stage, str) and 0 <= done for stage, done, _ in calls)
+    assert calls and all(isinstance(stage, str) and done >= 0 for stage, done, _ in calls)
 
 
 def test_an_exception_of_the_callback_stops_the_fit(data):

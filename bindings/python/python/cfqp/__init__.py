@@ -1,4 +1,4 @@
-"""What would this unit's outcome have been under another treatment?
+"""Counterfactual queries: what would this unit's outcome have been under another treatment.
 
 `CFQP` answers from observational data in which hidden classes of units respond differently to a treatment.
 

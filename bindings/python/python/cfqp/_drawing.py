@@ -36,7 +36,7 @@ def finish(ax: Axes, legend: bool = False) -> Axes:
     ax.grid(axis="y", color="#dddddd", linewidth=0.6)
     ax.set_axisbelow(True)
     ax.title.set_fontsize(11)
-    named = sorted(zip(*ax.get_legend_handles_labels()), key=lambda pair: str(pair[1]))
+    named = sorted(zip(*ax.get_legend_handles_labels(), strict=True), key=lambda pair: str(pair[1]))
     if legend and named:
         ax.legend([mark for mark, _ in named], [name for _, name in named], frameon=False)
     return ax
@@ -140,7 +140,7 @@ def draw_images(table: pa.Table, observed: pa.Table | None, shape: Sequence[int]
     images = [] if observed is None else [("observed", image(observed, 0))]
     images += [(f"under {table['t_new'][row].as_py():.3g}", image(table, row)) for row in range(len(table))]
     figure, axes = plt.subplots(1, len(images), figsize=(1.8 * len(images), 2.2), layout="constrained", squeeze=False)
-    for ax, (name, pixels) in zip(axes[0], images):
+    for ax, (name, pixels) in zip(axes[0], images, strict=True):
         ax.imshow(pixels, cmap="gray")
         ax.set_title(name, fontsize=10)
         ax.set_axis_off()

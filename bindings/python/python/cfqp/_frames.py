@@ -141,7 +141,7 @@ def _from_pandas(frame: Any) -> pa.Table:
         return pa.Table.from_pandas(frame, preserve_index=False)
     except (pa.ArrowInvalid, pa.ArrowTypeError):
         # a column of numbers and texts: as texts, the library names the cells that it cannot read
-        mixed = [name for name, kind in frame.dtypes.items() if kind == object]
+        mixed = [name for name, kind in frame.dtypes.items() if str(kind) == "object"]
         as_text = {name: frame[name].map(str, na_action="ignore") for name in mixed}
         return pa.Table.from_pandas(frame.assign(**as_text), preserve_index=False)
 

@@ -171,7 +171,7 @@ class Plots(Reports):
         treatments = report["question"]["treatments"]
         varied = next((k for k in range(len(treatments)) if len({str(step[k]) for step in curves["grid"]}) > 1), 0)
         grid, ax = [step[varied] for step in curves["grid"]], new_axes(ax)
-        for summary, curve in zip(report["classes"], chosen["classes"]):
+        for summary, curve in zip(report["classes"], chosen["classes"], strict=False):
             label = f"class {summary['class']} ({summary['share']:.0%} of units)"
             draw_levels(ax, grid, curve["mean"], curve["lower"], curve["upper"], class_colour(summary["class"]), label)
         ax.set_xlabel(treatments[varied])

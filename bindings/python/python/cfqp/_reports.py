@@ -14,7 +14,6 @@ from ._questions import Questions
 from ._results import Diagnosis, Report
 from ._treatments import TreatmentLike, one_treatment, treatment_text
 
-
 DEFAULTS: Mapping[str, Any] = {"units": None, "t0": None, "t1": None, "level": 0.9, "rho": "auto"}
 """The options of a report that its code leaves out."""
 

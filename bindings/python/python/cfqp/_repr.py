@@ -38,4 +38,4 @@ def text_table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """A table with aligned columns."""
     cells = [list(header), *([cell_text(cell) for cell in row] for row in rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
-    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in cells)
+    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells)

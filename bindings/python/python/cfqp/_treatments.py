@@ -59,7 +59,7 @@ def per_row_columns(value: Any, taken: Sequence[str]) -> dict[str, Any]:
         while name in taken:
             name += "_"
         names.append(name)
-    return dict(zip(names, columns))
+    return dict(zip(names, columns, strict=True))
 
 
 def _columns(value: Any) -> list[Any]:

@@ -228,7 +228,7 @@ random_state, threads
             return table
         values = check_array(y, ensure_2d=False, dtype="numeric", input_name="y")
         check_consistent_length(X, values)
-        for name, column in zip(self._outcome_names(y, values, table), np.atleast_2d(values.T)):
+        for name, column in zip(self._outcome_names(y, values, table), np.atleast_2d(values.T), strict=True):
             table = table.append_column(name, pa.array(column))
         return table
 
