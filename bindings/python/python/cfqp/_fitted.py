@@ -6,7 +6,9 @@ import copy
 import json
 import logging
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from ._errors import AnswerWarning, NotFittedError
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("cfqp")
 """The notes of fits, and units that were dropped."""
+
+
+_is_quiet: ContextVar[bool] = ContextVar("_is_quiet", default=False)
 
 
 class AskOptions(TypedDict, total=False):
@@ -124,15 +129,25 @@ class Fitted:
         return read_input(data, new_columns)
 
     def _answer(
-        self, units: Input, question: str, ask: Callable[[Progress | None], Answers], progress: ProgressLike, warn: bool = True
+        self, units: Input, question: str, ask: Callable[[Progress | None], Answers], progress: ProgressLike
     ) -> Any:
         """Asks, logs and warns, and gives the answers back as the units were given."""
         with Display(progress) as display:
             answers = ask(display.callback)
         log_dropped(json.loads(answers.summary))
-        if warn:
+        if not _is_quiet.get():
             _warn(json.loads(answers.warnings), stacklevel=4)
         return units.answers(answers, self._description, question)
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Inside, flagged answers do not warn; in this thread only."""
+    token = _is_quiet.set(True)
+    try:
+        yield
+    finally:
+        _is_quiet.reset(token)
 
 
 def log_dropped(summary: Mapping[str, Any] | None) -> None:

@@ -18,6 +18,7 @@ from ._drawing import (
     outcome_names,
     series,
 )
+from ._fitted import quietly
 from ._reports import Reports
 
 if TYPE_CHECKING:
@@ -181,12 +182,7 @@ class Plots(Reports):
 
     def _quietly(self, question: str, *args: Any, **options: Any) -> pa.Table:
         """An answer without progress and warnings: a plot shows what it shows."""
-        import warnings
-
-        from ._errors import AnswerWarning
-
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", AnswerWarning)
+        with quietly():
             return getattr(self, question)(*args, **options, progress=False)
 
     def _is_series(self) -> bool:

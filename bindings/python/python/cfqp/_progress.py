@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, TypeAlias
@@ -54,7 +55,10 @@ class Display:
         if self._bar is None:
             if self._is_early():
                 return
-            from tqdm.auto import tqdm
+            with warnings.catch_warnings():
+                # tqdm warns in notebooks without widgets, and shows text
+                warnings.simplefilter("ignore")
+                from tqdm.auto import tqdm
 
             self._bar = tqdm(total=announced, leave=False)
         self._bar.total = announced

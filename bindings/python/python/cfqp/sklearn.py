@@ -12,7 +12,6 @@ True
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +21,9 @@ from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted, validate_data
 
 from ._arrays import ArrayAnswers, Arrays
-from ._errors import AnswerWarning, ConfigError, DataError
+from ._errors import ConfigError, DataError
 from ._estimator import CFQP
+from ._fitted import quietly
 from ._frames import column_names, frame_table, is_frame
 
 if TYPE_CHECKING:
@@ -176,8 +176,7 @@ random_state, threads
         self, question: str, units: Any, n: int, **arguments: Any
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """Points and intervals, one row per unit; a unit that cannot be answered is an error."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", AnswerWarning)
+        with quietly():
             answers = getattr(self.model_, question)(units, **arguments, progress=False)
         if isinstance(answers, ArrayAnswers):
             ends: tuple[NDArray[Any], ...] = answers.point, answers.lower, answers.upper
