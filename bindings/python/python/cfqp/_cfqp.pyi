@@ -35,11 +35,11 @@ class Source:
         """A file (.csv, .parquet, .arrow, .xlsx, .npz), or a folder of Parquet files."""
     @staticmethod
     def from_arrays(
-        x: ArrowArray, x_shape: Sequence[int], t: ArrowArray, t_shape: Sequence[int],
+        x: ArrowArray, x_shape: Sequence[int], t: ArrowArray | None, t_shape: Sequence[int] | None,
         y: ArrowArray | None, y_shape: Sequence[int] | None, groups: Sequence[int] | None = ...,
     ) -> Source:
         """Arrays, flattened in C order, float32 or float64, NaN where a value is missing.
-        Shapes begin with the number of units. Without `y`, units have no outcome."""
+        Shapes begin with the number of units. Without `y` and `t`, units have no outcome and no treatment yet."""
     @property
     def name(self) -> str: ...
 
@@ -48,7 +48,10 @@ class Answers:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> CapsuleType: ...
     @property
     def summary(self) -> str:
-        """JSON: {"rows": int, "units": int, "dropped": [{"reason": str, "units": int, "examples": [str]}]}"""
+        """JSON: {"rows": int, "units": int, "dropped": [{"reason": str, "count": int, "first": str}]}"""
+    @property
+    def rows(self) -> ArrowArray | None:
+        """The row of the source that every row of the answers is about; None for tables with one row per sample."""
     @property
     def warnings(self) -> str:
         """JSON: {"answers": int, "ok": int, "flags": {"off_support": int, ...}, "rho": str}, counted over units"""
@@ -63,8 +66,8 @@ class Model:
     def describe(self) -> str:
         """JSON: {"version", "classes", "base", "members", "outcomes": [{"name", "kind", "elements"}], "treatments": [{"name", "levels"|null}],
         "covariates": [str], "x_shape": [int], "t_shape": [int], "y_shape": [int],
-        "layout": {...}|null (the library's Layout), "config": {...} (FitConfig), "report": {...} (FitReport: class_sizes, notes, candidates,
-        agreement, one_class_suffices, r2, ...), "learned_rho": float|null, "noise": str|null, "log_scale": bool}"""
+        "layout": {...}|null (the library's Layout), "config": {...} (FitConfig), "fit": {...} (FitReport: class_sizes, notes, candidates,
+        agreement, one_class_suffices, r2, ...), "learned_rho": float|null, "read": {...}|null (what the fit read: TableSummary), ...}"""
     def parse_treatment(self, text: str) -> list[float]: ...
     def counterfactual(
         self, source: Source, treatment: Treatment | None, columns: str | None = ..., per_unit: ArrowArray | None = ...,
@@ -72,7 +75,7 @@ class Model:
     ) -> Answers:
         """The outcome under `treatment`, under the treatments in `columns` (comma-separated) of a table, or under
         `per_unit` (flattened, one row per unit; for arrays).
-        `options`: JSON {"level": 0.9, "rho": "auto"|number, "rho_bounds": false, "distributions": false}"""
+        `options`: JSON {"level": 0.9, "rho": number|null (auto), "rho_bounds": false, "distributions": false, "allow_empty": false}"""
     def effect(
         self, source: Source, t0: Treatment, t1: Treatment, options: str = ..., ids: Sequence[str] = ...,
         progress: Progress | None = ...,
@@ -80,17 +83,21 @@ class Model:
     def curve(
         self, source: Source, grid: str, options: str = ..., ids: Sequence[str] = ..., progress: Progress | None = ...,
     ) -> Answers:
-        """`grid`: JSON {"values": [[float, ...], ...]|null, "points": int, "dimension": str|null}: treatments, or null for `points` even
-        steps over the treatments of the training units (of `dimension`, if there are several; the others stay each unit's own)"""
-    def averages(self, source: Source, t0: Treatment, t1: Treatment, options: str = ...) -> str:
-        """JSON: [{"outcome", "group", "units", "effect", "lower", "upper"}], as in `cfqp effect --json`"""
-    def verdicts(self, source: Source, options: str = ...) -> str:
-        """JSON: [{"assumption", "title", "grade": "ok"|"doubtful"|"failed", "figure": float|null, "finding": str}]"""
+        """`grid`: JSON {"values": [float]|null, "texts": [str]|null, "points": int|null, "over": str|null, "hold": str|null}: amounts of one
+        treatment, or whole treatments; without either, even steps over the treatments of the units, or all levels"""
+    def averages(
+        self, source: Source, t0: Treatment, t1: Treatment, options: str = ..., progress: Progress | None = ...,
+    ) -> str:
+        """JSON: {"averages": [{"outcome", "group", "units", "effect", "lower", "upper"}], "plain": [...], "causation": [...]}, as in
+        `cfqp effect --json`"""
+    def verdicts(self, source: Source, options: str = ..., progress: Progress | None = ...) -> str:
+        """JSON: {"units", "ok", "rho", "rho_source", "verdicts": [{"name", "title", "grade", "figure": float|null, "sentence"}],
+        "warnings": [{"kind", "text"}]}"""
     def report(
-        self, source: Source, spec: str, progress: Progress | None = ...,
+        self, source: Source, spec: str, data_name: str, progress: Progress | None = ...,
     ) -> tuple[str, str]:
         """The HTML page and the same numbers as JSON. `spec`: JSON {"units": [str], "from": str|null, "to": str|null,
-        "level": 0.9, "rho": "auto"|number, "model_name": str}"""
+        "level": 0.9, "rho": number|null (auto), "model_name": str, "report_code": str, "fit_code": str}"""
     def export_onnx(self, folder: str) -> list[str]:
         """Writes the networks as ONNX files; returns their paths."""
 
@@ -99,7 +106,7 @@ def fit(
     progress: Progress | None = ...,
 ) -> Model:
     """`spec`: JSON of the library's TableSpec ("{}" for arrays); `config`: JSON of FitConfig;
-    `resources`: JSON {"threads": int|null, "checkpoint": str|null, "resume": bool, "memory": int|null (bytes)}"""
+    `resources`: JSON {"threads": int|null, "checkpoint": str|null, "resume": bool}"""
 
 def score_classes(source: Source, spec: str, config: str, resources: str = ..., progress: Progress | None = ...) -> str:
     """JSON: [{"classes", "base", "nll", "gain_error", "chosen", ...}], as in `cfqp select --json`"""
@@ -107,6 +114,6 @@ def score_classes(source: Source, spec: str, config: str, resources: str = ..., 
 def check(source: Source, spec: str) -> str:
     """JSON of the library's TableSummary: units kept and dropped, columns, warnings."""
 
-def simulate(world: str, n: int, seed: int) -> tuple[dict[str, tuple[list[int], object]], str]:
+def simulate(world: str, n: int, seed: int, options: str = ...) -> tuple[dict[str, tuple[list[int], object]], str]:
     """Data of a built-in simulator with known counterfactuals: arrays by name (x, t, y, t_new, y_new, z), each as (shape,
     object with `__arrow_c_array__`), and the names of the columns as JSON."""

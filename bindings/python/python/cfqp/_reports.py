@@ -1,0 +1,136 @@
+"""Averages, verdicts and reports of a fitted model."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ._fitted import unit_ids
+from ._params import options_json, shared_noise, to_json
+from ._progress import Display, ProgressLike
+from ._questions import Questions
+from ._results import Diagnosis, Report
+from ._treatments import TreatmentLike, one_treatment, treatment_text
+
+DEFAULTS: Mapping[str, Any] = {"units": None, "t0": None, "t1": None, "level": 0.9, "rho": "auto"}
+"""The options of a report that its code leaves out."""
+
+
+def call(function: str, first: str, arguments: Mapping[str, Any], defaults: Mapping[str, Any] | None = None) -> str:
+    """The code of a call; arguments with their default values are left out."""
+    defaults = defaults or {}
+    named = [f"{name}={value!r}" for name, value in arguments.items() if name not in defaults or value != defaults[name]]
+    return f"{function}({', '.join([first, *named])})"
+
+
+class Reports(Questions):
+    """What a fitted model says about all units together, and how far it can be trusted."""
+
+    def average_effect(
+        self, data: Any, t0: TreatmentLike, t1: TreatmentLike, *, level: float = 0.9, rho: float | str = "auto"
+    ) -> Any:
+        """The average effect of `t1` against `t0`, over all units and over groups of them.
+
+        Parameters
+        ----------
+        data
+            The units, as for `counterfactual`.
+        t0, t1 : number, str, sequence or dict
+            The reference treatment, and the treatment to compare with it.
+        level, rho
+            As for `counterfactual`.
+
+        Returns
+        -------
+        data frame of the same kind, or pyarrow.Table
+            Columns `outcome`, `group` ("supported": units on support, "all", "ok": units without flags, "class 0", ...),
+            `units`, `effect`, `lower` and `upper`. The interval treats the model's error as shared by all units.
+
+        Examples
+        --------
+        >>> import cfqp
+        >>> data = cfqp.simulate("single", n=120, seed=1)
+        >>> model = cfqp.CFQP(classes=1, members=2).fit(data.arrays)
+        >>> model.average_effect(data.arrays, 0.2, 0.8).column_names
+        ['outcome', 'group', 'units', 'effect', 'lower', 'upper']
+        """
+        import pyarrow as pa
+
+        native, units = self._model(), self._input(data)
+        ends = one_treatment(t0, "t0"), one_treatment(t1, "t1")
+        rows = json.loads(native.averages(units.source, *ends, options_json(level, rho)))["averages"]
+        names = ("outcome", "group", "units", "effect", "lower", "upper")
+        return units.give_back(pa.table({name: [row[name] for row in rows] for name in names}))
+
+    def diagnose(self, data: Any, *, level: float = 0.9, rho: float | str = "auto") -> Diagnosis:
+        """A verdict on each assumption that data can test.
+
+        Parameters
+        ----------
+        data
+            Units like those that the model was fitted to, ideally others.
+        level, rho
+            As for `counterfactual`.
+
+        Returns
+        -------
+        Diagnosis
+            The verdicts; `ok` is false if an assumption failed.
+
+        Examples
+        --------
+        >>> import cfqp
+        >>> data = cfqp.simulate("single", n=120, seed=1)
+        >>> model = cfqp.CFQP(classes=1, members=2).fit(data.arrays)
+        >>> model.diagnose(data.arrays)["overlap"].grade
+        'ok'
+        """
+        return Diagnosis.from_json(self._model().verdicts(self._input(data).source, options_json(level, rho)))
+
+    def report(
+        self, data: Any, path: str | os.PathLike[str] | None = None, *, units: Sequence[object] | None = None,
+        t0: TreatmentLike | None = None, t1: TreatmentLike | None = None, level: float = 0.9,
+        rho: float | str = "auto", name: str = "model", progress: ProgressLike = None,
+    ) -> Report:
+        """A report: the data, verdicts, classes, dose-response curves, effects and single units, as one HTML page.
+
+        Parameters
+        ----------
+        data
+            The units, as for `counterfactual`.
+        path : path, optional
+            The file to write. An existing file is replaced.
+        units : sequence, optional
+            The ids of the single units to show; by default typical and flagged ones.
+        t0, t1 : number, str, sequence or dict, optional
+            The low and the high treatment; by default the 10th and the 90th percentile, or frequent levels.
+        level, rho, progress
+            As for `counterfactual`.
+        name : str, default "model"
+            What the page calls the model.
+
+        Returns
+        -------
+        Report
+            The page and its numbers; shown in notebooks.
+        """
+        native, source = self._model(), self._input(data).source
+        asked = {"units": units, "t0": t0, "t1": t1, "level": level, "rho": rho}
+        spec = {
+            "units": unit_ids(units),
+            "from": None if t0 is None else treatment_text(t0, "t0"),
+            "to": None if t1 is None else treatment_text(t1, "t1"),
+            "level": level,
+            "rho": shared_noise(rho),
+            "model_name": name,
+            "report_code": call("model.report", "data", asked, DEFAULTS),
+            "fit_code": call(f"cfqp.{self!r}.fit", "data", self._columns or {}),
+        }
+        with Display(progress) as display:
+            page, numbers = native.report(source, to_json(spec, "the report"), source.name, display.callback)
+        if path is not None:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(page)
+        return Report(page, json.loads(numbers))
