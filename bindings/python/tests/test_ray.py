@@ -20,6 +20,8 @@ from ray.cluster_utils import Cluster  # noqa: E402
 
 import cfqp.ray  # noqa: E402
 
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+
 NODE = {"num_cpus": 2, "object_store_memory": 100 * 2**20}
 
 

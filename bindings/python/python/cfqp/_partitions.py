@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,8 +18,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ._errors import AnswerWarning, ConfigError
+from ._cfqp import Source
+from ._errors import ConfigError
 from ._estimator import CFQP, load
+from ._params import options_json
+from ._treatments import grid_json, one_treatment
 
 ModelLike: TypeAlias = "CFQP | str | os.PathLike[str] | bytes"
 """A fitted model, the path of a model file, or the bytes of one."""
@@ -34,15 +36,66 @@ _lock = threading.Lock()
 
 
 @dataclass(frozen=True)
-class Question:
-    """A question about every unit of a distributed table. It travels to the workers; the model travels beside it.
+class Asked:
+    """What is asked about every unit.
 
     Attributes
     ----------
     method : str
-        "counterfactual", "effect" or "curve".
+        "counterfactual", "effect" or "curve", a method of the native model.
     arguments : mapping
-        What the method gets besides the data.
+        What it gets besides the units.
+    """
+
+    method: str
+    arguments: Mapping[str, Any]
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns with new treatments."""
+        names = self.arguments.get("columns")
+        return names.split(",") if names else []
+
+
+def ask_counterfactual(
+    t: Any, t_from: str | Sequence[str] | None, level: float, rho: float | str, rho_bounds: bool, distribution: bool
+) -> Asked:
+    """Asks for the outcome under `t`, or under the treatments in the columns `t_from`."""
+    if (t is None) == (t_from is None):
+        raise TypeError("give the new treatment either as `t` or as `t_from`")
+    columns = t_from if t_from is None or isinstance(t_from, str) else ",".join(t_from)
+    treatment = None if t is None else one_treatment(t)
+    options = _options(level, rho, rho_bounds=rho_bounds, distributions=distribution)
+    return Asked("counterfactual", {"treatment": treatment, "columns": columns, "options": options})
+
+
+def ask_effect(t0: Any, t1: Any, level: float, rho: float | str, rho_bounds: bool) -> Asked:
+    """Asks for the effect of `t1` against `t0`."""
+    options = _options(level, rho, rho_bounds=rho_bounds)
+    return Asked("effect", {"t0": one_treatment(t0, "t0"), "t1": one_treatment(t1, "t1"), "options": options})
+
+
+def ask_curve(
+    grid: Any, points: int, over: str | None, hold: Any, level: float, rho: float | str, rho_bounds: bool
+) -> Asked:
+    """Asks for dose-response curves."""
+    options = _options(level, rho, rho_bounds=rho_bounds)
+    return Asked("curve", {"grid": grid_json(grid, points, over, hold), "options": options})
+
+
+def _options(level: float, rho: float | str, **more: bool) -> str:
+    # a partition without usable units has answers without rows
+    return options_json(level, rho, allow_empty=True, **more)
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question to a model about a distributed table. It travels to the workers; the model travels beside it.
+
+    Attributes
+    ----------
+    asked : Asked
+        What is asked about every unit.
     id : str or None
         The column of the model with the ids of units.
     repeats_ids : bool
@@ -55,8 +108,7 @@ class Question:
         Columns of the input that are needed.
     """
 
-    method: str
-    arguments: Mapping[str, Any]
+    asked: Asked
     id: str | None
     repeats_ids: bool
     subject: str | None
@@ -64,9 +116,7 @@ class Question:
     columns: tuple[str, ...]
 
     @classmethod
-    def plan(
-        cls, model: CFQP, method: str, arguments: Mapping[str, Any], names: Sequence[str], keep: Sequence[str] | str | None
-    ) -> Question:
+    def plan(cls, model: CFQP, asked: Asked, names: Sequence[str], keep: Sequence[str] | str | None) -> Question:
         """The question to `model` about a table with the columns `names`.
 
         Raises
@@ -79,23 +129,19 @@ class Question:
             raise ConfigError("the model was fitted to arrays, not to a table", "fit it to a table with named columns")
         id, group, is_long = layout.get("id"), layout.get("group"), "long" in layout["form"]
         kept = _kept_columns(id, keep, names)
-        new = arguments.get("t_from") or ()
-        new = new.split(",") if isinstance(new, str) else new
-        wanted = [*layout_columns(layout), *new, *kept]
+        wanted = [*layout_columns(layout), *asked.columns, *kept]
         columns = tuple(dict.fromkeys(name for name in wanted if name in names))
         subject = group or (id if is_long else None)
-        return cls(method, dict(arguments), id, is_long or (id is not None and id == group), subject, kept, columns)
+        return cls(asked, id, is_long or (id is not None and id == group), subject, kept, columns)
 
     def answer(self, model: CFQP, table: pa.Table) -> pa.Table:
         """The answers about the units of `table`: the kept columns, then those of the command without its id column.
 
         Units that the library drops have no rows.
         """
-        asked, first_rows = self._numbered(_plain_input(table))
-        ask = getattr(model, self.method)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", AnswerWarning)
-            answers = ask(asked, **self.arguments, progress=False)
+        numbered, first_rows = self._numbered(_plain_input(table))
+        ask = getattr(model._model(), self.asked.method)
+        answers = pa.table(ask(Source.from_table(numbered, "partition"), **self.asked.arguments))
         units = answers.column(0).combine_chunks()
         kept = table.select(self.kept).take(units if first_rows is None else first_rows.take(units))
         return _side_by_side(kept, _plain_answers(answers.remove_column(0)))
@@ -176,7 +222,9 @@ def whole_subjects(tables: Iterable[pa.Table], subject: str, rows: int = BATCH_R
 
 def layout_columns(layout: Mapping[str, Any]) -> list[str]:
     """The columns that a model with this layout reads. Those of outcomes and treatments may be absent from a table."""
-    names = [layout.get("id"), layout.get("group"), *(column["name"] for column in layout["t"])]
+    # a treatment that is a number is written as its name alone
+    treatments = [column if isinstance(column, str) else column["name"] for column in layout["t"]]
+    names = [layout.get("id"), layout.get("group"), *treatments]
     form = layout["form"]
     if "wide" in form:
         names += [name for role in ("x", "y") for name in _block_columns(form["wide"][role])]

@@ -17,10 +17,21 @@ import pyarrow.compute as pc
 import ray
 import ray.data
 
-from ._errors import ConfigError
+from ._errors import ConfigError, DataError
 from ._estimator import CFQP
 from ._group_fits import GroupFits, check_keys, failure, fit_group, fit_record, record_schema, worker_estimator
-from ._partitions import BATCH_ROWS, ModelLike, Question, digest, open_model, worker_model
+from ._partitions import (
+    BATCH_ROWS,
+    Asked,
+    ModelLike,
+    Question,
+    ask_counterfactual,
+    ask_curve,
+    ask_effect,
+    digest,
+    open_model,
+    worker_model,
+)
 
 if TYPE_CHECKING:
     from ray.data import Dataset
@@ -33,8 +44,11 @@ _ACTOR_CPUS = 0.25
 """What an actor reserves. There is one per core, so the rest is free for tasks that read blocks, also again after a lost node:
 if actors held all cores, neither could go on."""
 
-_PARTITIONS_PER_CPU = 16
-"""Partitions of shuffled rows: groups differ in size, and what a lost node had not finished is done again."""
+_PARTITIONS_PER_CPU = 4
+"""Partitions of subjects."""
+
+_FITS_PER_CPU = 16
+"""Partitions of fits: groups differ in size, and what a lost node had not finished is done again."""
 
 _BUCKET = "__cfqp_bucket"
 
@@ -64,7 +78,7 @@ def counterfactual(
         The number of actors, each with one thread, or the smallest and the largest number; by default one per CPU of the cluster.
     partitions : int, optional
         The number of parts that subjects are divided into, where the model has subjects or a table has one row per sample; by default
-        16 per CPU.
+        4 per CPU.
 
     Returns
     -------
@@ -77,10 +91,8 @@ def counterfactual(
     CfqpError
         If the model cannot be asked about the columns of `ds`.
     """
-    if (t is None) == (t_from is None):
-        raise TypeError("give the new treatment either as `t` or as `t_from`")
-    arguments = {"t": t, "t_from": t_from, "level": level, "rho": rho, "rho_bounds": rho_bounds, "distribution": distribution}
-    return _ask(ds, model, "counterfactual", arguments, keep, actors, partitions)
+    asked = ask_counterfactual(t, t_from, level, rho, rho_bounds, distribution)
+    return _ask(ds, model, asked, keep, actors, partitions)
 
 
 def effect(
@@ -97,8 +109,7 @@ def effect(
     t0, t1, level, rho, rho_bounds
         As for `CFQP.effect`.
     """
-    arguments = {"t0": t0, "t1": t1, "level": level, "rho": rho, "rho_bounds": rho_bounds}
-    return _ask(ds, model, "effect", arguments, keep, actors, partitions)
+    return _ask(ds, model, ask_effect(t0, t1, level, rho, rho_bounds), keep, actors, partitions)
 
 
 def curve(
@@ -116,8 +127,7 @@ def curve(
     grid, points, over, hold, level, rho, rho_bounds
         As for `CFQP.curve`.
     """
-    arguments = {"grid": grid, "points": points, "over": over, "hold": hold, "level": level, "rho": rho, "rho_bounds": rho_bounds}
-    return _ask(ds, model, "curve", arguments, keep, actors, partitions)
+    return _ask(ds, model, ask_curve(grid, points, over, hold, level, rho, rho_bounds), keep, actors, partitions)
 
 
 def fit_by(
@@ -147,13 +157,13 @@ def fit_by(
         Models and failures by key. Fits run when they are asked for; `frame` is the data set, one row per group, to write to
         a file.
     """
-    keys = check_keys(by, ds.columns() or [])
+    keys = check_keys(by, _arrow_schema(ds).names)
     settings = worker_estimator(estimator)
 
     def fit(table: pa.Table) -> pa.Table:
         return fit_group(table, keys, settings, columns, timeout)
 
-    grouped = ds.groupby(by if isinstance(by, str) else keys, num_partitions=partitions or _PARTITIONS_PER_CPU * _cpus())
+    grouped = ds.groupby(by if isinstance(by, str) else keys, num_partitions=partitions or _FITS_PER_CPU * _cpus())
     frame = grouped.map_groups(fit, batch_format="pyarrow", num_cpus=settings.threads)
     return GroupFits(frame, by, collect=lambda: _collect(frame))
 
@@ -233,13 +243,15 @@ class _Answerer:
 
 
 def _ask(
-    ds: Dataset, model: ModelLike, method: str, arguments: Mapping[str, Any], keep: Sequence[str] | str | None,
+    ds: Dataset, model: ModelLike, asked: Asked, keep: Sequence[str] | str | None,
     actors: int | tuple[int, int] | None, partitions: int | None,
 ) -> Dataset:  # fmt: skip
     loaded, data = open_model(model)
-    question = Question.plan(loaded, method, arguments, ds.columns() or [], keep)
+    schema = _arrow_schema(ds)
+    question = Question.plan(loaded, asked, schema.names, keep)
+    # a question that cannot be answered fails here, not on the workers
+    question.schema(loaded, pa.schema([schema.field(name) for name in question.columns]))
     ds = ds.select_columns(list(question.columns))
-    question.schema(loaded, _arrow_schema(ds))
     # inside a list, the model outlives actors that are started again
     options = {
         "fn_constructor_args": (question, digest(data), [ray.put(data)]), "batch_format": "pyarrow",
@@ -276,10 +288,11 @@ def _cpus() -> int:
 def _arrow_schema(ds: Dataset) -> pa.Schema:
     """The columns as workers get them."""
     schema = ds.schema()
-    base = schema.base_schema if schema is not None else None
-    if isinstance(base, pa.Schema):
-        return base
-    return ds.limit(1).take_batch(1, batch_format="pyarrow").schema
+    if schema is None:
+        raise DataError("the data set has neither rows nor columns", "read it from files that have columns")
+    if isinstance(schema.base_schema, pa.Schema):
+        return schema.base_schema
+    return ds.take_batch(1, batch_format="pyarrow").schema
 
 
 def _collect(ds: Dataset) -> pa.Table:

@@ -13,7 +13,18 @@ from pyspark.sql.types import StructField, StructType
 
 from ._estimator import CFQP
 from ._group_fits import GroupFits, check_keys, fit_group, record_schema, worker_estimator
-from ._partitions import ModelLike, Question, answer_batches, digest, open_model, worker_model
+from ._partitions import (
+    Asked,
+    ModelLike,
+    Question,
+    answer_batches,
+    ask_counterfactual,
+    ask_curve,
+    ask_effect,
+    digest,
+    open_model,
+    worker_model,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -63,10 +74,8 @@ def counterfactual(
     -----
     If the model has subjects (`group`), or a table has one row per sample, `df` is first shuffled by subject or unit.
     """
-    if (t is None) == (t_from is None):
-        raise TypeError("give the new treatment either as `t` or as `t_from`")
-    arguments = {"t": t, "t_from": t_from, "level": level, "rho": rho, "rho_bounds": rho_bounds, "distribution": distribution}
-    return _ask(df, model, "counterfactual", arguments, keep)
+    asked = ask_counterfactual(t, t_from, level, rho, rho_bounds, distribution)
+    return _ask(df, model, asked, keep)
 
 
 def effect(
@@ -82,8 +91,7 @@ def effect(
     t0, t1, level, rho, rho_bounds
         As for `CFQP.effect`.
     """
-    arguments = {"t0": t0, "t1": t1, "level": level, "rho": rho, "rho_bounds": rho_bounds}
-    return _ask(df, model, "effect", arguments, keep)
+    return _ask(df, model, ask_effect(t0, t1, level, rho, rho_bounds), keep)
 
 
 def curve(
@@ -100,8 +108,7 @@ def curve(
     grid, points, over, hold, level, rho, rho_bounds
         As for `CFQP.curve`.
     """
-    arguments = {"grid": grid, "points": points, "over": over, "hold": hold, "level": level, "rho": rho, "rho_bounds": rho_bounds}
-    return _ask(df, model, "curve", arguments, keep)
+    return _ask(df, model, ask_curve(grid, points, over, hold, level, rho, rho_bounds), keep)
 
 
 def fit_by(
@@ -146,11 +153,9 @@ def fit_by(
     return GroupFits(frame, by, collect=lambda: frame.toArrow())
 
 
-def _ask(
-    df: DataFrame, model: ModelLike, method: str, arguments: Mapping[str, Any], keep: Sequence[str] | str | None
-) -> DataFrame:
+def _ask(df: DataFrame, model: ModelLike, asked: Asked, keep: Sequence[str] | str | None) -> DataFrame:
     loaded, data = open_model(model)
-    question = Question.plan(loaded, method, arguments, df.columns, keep)
+    question = Question.plan(loaded, asked, df.columns, keep)
     df = df.select(*map(_quoted, question.columns))
     answers = question.schema(loaded, _arrow_schema(df))
     kept = [df.schema[name] for name in question.kept]
