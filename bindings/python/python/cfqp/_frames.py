@@ -34,8 +34,8 @@ class Input:
     source: Source
     kind: str
     """"pandas", "polars", "arrow" or "arrays"."""
-    index: Any = None
-    """The index of a frame of pandas."""
+    frame: Any = None
+    """The frame of pandas, for its index."""
     flat_y: bool = False
     """Whether y is an array of one dimension."""
 
@@ -48,7 +48,7 @@ class Input:
         if self.kind == "pandas":
             frame = table.to_pandas()
             if rows is not None:
-                frame.index = self.index[rows]
+                frame.index = self.frame.index[rows]
             return frame
         return table
 
@@ -59,8 +59,22 @@ class Input:
         table = pa.table(answers)
         if self.kind == "arrays":
             return array_answers(table, tuple(description["y_shape"]), question == "effect", self.flat_y)
-        rows = answers.rows if self.kind == "pandas" and question != "curve" else None
-        return self.give_back(table, None if rows is None else pa.array(rows).to_numpy())
+        is_indexed = self.kind == "pandas" and question != "curve" and "wide" in description["layout"]["form"]
+        return self.give_back(table, self._rows(table, description["layout"]["id"]) if is_indexed else None)
+
+    def _rows(self, table: pa.Table, id_name: str | None) -> Any:
+        """The positions in the frame of the rows of `table`; none if ids do not tell them."""
+        if id_name is None:
+            return table["row"].to_numpy()
+        if len(table) == len(self.frame):
+            return slice(None)
+        ids = self.frame[id_name].astype(str)
+        if not ids.is_unique:
+            return None
+        import pandas as pd
+
+        rows = pd.Index(ids).get_indexer(table[id_name].cast("string").to_pylist())
+        return rows if (rows >= 0).all() else None
 
 
 def read_input(data: Any, new_columns: Mapping[str, Any] | None = None) -> Input:
@@ -86,11 +100,11 @@ def read_input(data: Any, new_columns: Mapping[str, Any] | None = None) -> Input
         if new_columns:
             raise DataError("t: a file has no values per row", "give the column of the file as `t_from`")
         return Input(Source.from_path(os.fspath(data)), "arrow")
-    kind, stream, index = _stream(data)
+    kind, stream = _stream(data)
     if new_columns:
         stream = _with_columns(stream, new_columns)
     name = "Table" if kind == "arrow" else "DataFrame"
-    return Input(Source.from_table(stream, name), kind, index)
+    return Input(Source.from_table(stream, name), kind, data if kind == "pandas" else None)
 
 
 def is_frame(data: Any) -> bool:
@@ -111,16 +125,16 @@ def frame_table(data: Any) -> pa.Table:
     return pa.table(_stream(data)[1])
 
 
-def _stream(data: Any) -> tuple[str, ArrowStream, Any]:
-    """The kind of a frame, the frame as a stream, and its index."""
+def _stream(data: Any) -> tuple[str, ArrowStream]:
+    """The kind of a frame, and the frame as a stream."""
     if _is(data, "pandas", "DataFrame"):
-        return "pandas", _from_pandas(data), data.index
+        return "pandas", _from_pandas(data)
     if _is(data, "polars", "LazyFrame"):
         data = data.collect()
     if _is(data, "polars", "DataFrame"):
-        return "polars", data, None
+        return "polars", data
     if hasattr(data, "__arrow_c_stream__"):
-        return "arrow", data, None
+        return "arrow", data
     raise TypeError(f"data: cannot read units from {type(data).__module__}.{type(data).__qualname__}: {_HINT}")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ._fitted import unit_ids
-from ._params import options_json, shared_noise, to_json
+from ._params import options_json, to_json
 from ._progress import Display, ProgressLike
 from ._questions import Questions
 from ._results import Diagnosis, Report
@@ -123,7 +123,7 @@ class Reports(Questions):
             "from": None if t0 is None else treatment_text(t0, "t0"),
             "to": None if t1 is None else treatment_text(t1, "t1"),
             "level": level,
-            "rho": shared_noise(rho),
+            "rho": rho,
             "model_name": name,
             "report_code": call("model.report", "data", asked, DEFAULTS),
             "fit_code": call(f"cfqp.{self!r}.fit", "data", self._columns or {}),
