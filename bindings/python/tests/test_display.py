@@ -67,6 +67,15 @@ def test_reports(model, frame, tmp_path):
     assert np.allclose(report.data["question"]["from"], [0.2])
 
 
+def test_reports_have_the_code_of_the_fit(model, frame):
+    assert "cfqp.CFQP(classes=2, base=&#39;linear&#39;" in model.report(frame).html.replace("'", "&#39;")
+    loaded = cfqp.CFQP.from_bytes(model.to_bytes())
+    assert repr(loaded) == "CFQP(classes=2, base='linear', members=2)"
+    page = loaded.report(frame, t0=0.2, t1=0.8).html.replace("'", "&#39;")
+    assert "model.report(data, t0=0.2, t1=0.8)" in page
+    assert "t=[&#39;t&#39;], y=[&#39;y&#39;])" in page
+
+
 @pytest.fixture(autouse=True)
 def close_figures():
     yield

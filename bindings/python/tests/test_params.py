@@ -163,3 +163,14 @@ def test_outcomes_of_other_kinds():
     model = cfqp.CFQP(classes=1, members=2).fit(count, x="x*", t="t", y="y", y_kind="count")
     answers = model.counterfactual(count, t=0.9, distribution=True)
     assert {"y=0", "y=1", "y>=20"} <= set(answers.columns)
+
+
+def test_repeated_measurements_of_subjects():
+    repeats = cfqp.simulate("crossing", n=60, seed=1, repeats=3)
+    frame = repeats.to_pandas()
+    assert len(frame) == 180 and frame["subject"].nunique() == 60
+    model = cfqp.CFQP(**SMALL).fit(frame, x="x*", t="t", y="y", group="subject")
+    answers = model.counterfactual(frame, t=0.5)
+    assert set(answers["rho_source"]) == {"learned"} and len(answers) == 180
+    with pytest.raises(cfqp.ConfigError, match="world"):
+        cfqp.simulate("nowhere", 10)

@@ -28,6 +28,14 @@ def call(function: str, first: str, arguments: Mapping[str, Any], defaults: Mapp
 class Reports(Questions):
     """What a fitted model says about all units together, and how far it can be trusted."""
 
+    def _fit_columns(self) -> Mapping[str, Any]:
+        """The columns of the fit: as given, or, of a loaded model, as stored."""
+        if self._columns is not None or self.layout_ is None or "wide" not in self.layout_["form"]:
+            return self._columns or {}
+        t, y = ([column["name"] for column in columns] for columns in (self.treatments_, self.outcomes_))
+        named = {"x": self._description["covariates"], "t": t, "y": y}
+        return named | {role: self.layout_[role] for role in ("id", "group") if self.layout_.get(role)}
+
     def average_effect(
         self, data: Any, t0: TreatmentLike, t1: TreatmentLike, *, level: float = 0.9, rho: float | str = "auto"
     ) -> Any:
@@ -126,7 +134,7 @@ class Reports(Questions):
             "rho": rho,
             "model_name": name,
             "report_code": call("model.report", "data", asked, DEFAULTS),
-            "fit_code": call(f"cfqp.{self!r}.fit", "data", self._columns or {}),
+            "fit_code": call(f"cfqp.{self!r}.fit", "data", self._fit_columns()),
         }
         with Display(progress) as display:
             page, numbers = native.report(source, to_json(spec, "the report"), source.name, display.callback)
