@@ -36,7 +36,7 @@ def test_dropped_rows_keep_the_index_of_the_others(frame, caplog):
     holes = frame.assign(code=[f"c{k}" for k in range(len(frame))])
     holes.iloc[3, holes.columns.get_loc("t")] = np.nan
     fitted = cfqp.CFQP(**SMALL).fit(holes, **ROLES, id="code")
-    assert "1 units dropped" in caplog.text
+    assert "1 unit dropped: " in caplog.text
     answers = fitted.counterfactual(holes, t=0.5)
     assert "p3" not in answers.index and len(answers) == len(frame) - 1
     assert answers.loc["p4", "code"] == "c4"

@@ -174,3 +174,24 @@ def test_repeated_measurements_of_subjects():
     assert set(answers["rho_source"]) == {"learned"} and len(answers) == 180
     with pytest.raises(cfqp.ConfigError, match="world"):
         cfqp.simulate("nowhere", 10)
+
+
+def test_categories_and_several_treatments():
+    levels = cfqp.simulate("category", n=150, seed=1)
+    arrays = cfqp.CFQP(classes=1, members=2).fit(levels.arrays).counterfactual(levels.arrays, t=0.5)
+    assert arrays.point.shape == (150, 3) and np.allclose(arrays.point.sum(axis=1), 1, atol=1e-4)
+    frame = levels.to_pandas()
+    frame["level"] = frame[["y0", "y1", "y2"]].idxmax(axis=1)
+    model = cfqp.CFQP(classes=1, members=2).fit(frame, x="x*", t="t", y="level")
+    answers = model.counterfactual(frame, t=0.5)
+    assert {"level", "set_level", "level=y0", "lower_level=y0"} <= set(answers.columns)
+    assert model.effect_interval(frame, 0.2, 0.8)[0].shape == (150, 3)
+    arms = cfqp.simulate("arms", n=150, seed=1)
+    model = cfqp.CFQP(**SMALL).fit(arms.arrays)
+    asked = model.counterfactual(arms.arrays, t=np.tile([0.0, 1.0], (150, 1))).point
+    assert np.array_equal(asked, model.counterfactual(arms.arrays, t=[0, 1]).point)
+    assert model.curve(arms.arrays, [[0, 0], [1, 0], [0, 1]], units=[2]).point.shape == (1, 3)
+    table = arms.to_pandas()
+    fitted = cfqp.CFQP(**SMALL).fit(table, x="x*", t=["t1", "t2"], y="y")
+    own = fitted.counterfactual(table, t=table[["t1", "t2"]], rho=1)
+    assert np.allclose(own["y"], table["y"], atol=1e-4)

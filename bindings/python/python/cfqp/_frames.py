@@ -112,6 +112,12 @@ def is_frame(data: Any) -> bool:
     return _is(data, "pandas", "DataFrame") or _is(data, "polars", "LazyFrame") or hasattr(data, "__arrow_c_stream__")
 
 
+def outcome_names(table: Any) -> list[str]:
+    """The outcomes of a table of answers."""
+    names = [name.removeprefix("lower_") for name in column_names(table) if name.startswith("lower_")]
+    return [name for name in names if not name.endswith(("_rho0", "_rho1"))]
+
+
 def column_names(data: Any) -> list[str]:
     """The names of the columns of a table in memory."""
     names = getattr(data, "column_names", None)

@@ -136,6 +136,8 @@ def resources_json(
 
 def options_json(level: float, rho: float | str, **more: bool) -> str:
     """The options of a question; those that are `False` are left out."""
+    if isinstance(rho, str) and rho != "auto":
+        raise ConfigError(f"rho: {rho!r} is not a number", "give 1 for the same noise, 0 for fresh noise, or auto")
     options: dict[str, Any] = {"level": level, "rho": rho}
     options.update({name: value for name, value in more.items() if value})
     return to_json(options, "the options of the question")
