@@ -2,18 +2,10 @@
 
 use std::path::Path;
 
-use cfqp::data::OutcomeKind;
-use cfqp::data::table::{
-    Block, Feature, SampleLayout, TableForm, TreatedAt, TreatmentColumn, TreatmentKind, YKind,
-};
-use cfqp::{Classes, FitConfig, Layout, TableSpec};
+use cfqp::{Classes, FitConfig, TableSpec};
 
 use crate::columns::{flag, table_flags};
 use crate::format::shell_quote;
-
-/// Part of a grid step by which `--before` and `--after` exceed the last grid point, so that samples that belong to
-/// that point are included and those of the next one are not.
-const HALF_STEP: f64 = 0.49;
 
 /// The command that fits a model to `data` with every flag that differs from the defaults.
 pub(crate) fn fit_command(
@@ -74,114 +66,11 @@ fn choice_name(choice: &impl serde::Serialize) -> String {
     name.and_then(|name| name.as_str().map(|name| name.replace('_', "-"))).unwrap_or_default()
 }
 
-/// A description that reads the table from which `layout` was made in the same way.
-pub(crate) fn table_spec(layout: &Layout) -> TableSpec {
-    let mut spec = TableSpec {
-        id: layout.id.clone(),
-        group: layout.group.clone(),
-        t: layout.treatment_names(),
-        t_kind: treatment_kinds(&layout.t),
-        missing: layout.missing.clone(),
-        delimiter: layout.delimiter,
-        decimal: layout.decimal,
-        sheet: layout.sheet.clone(),
-        ..TableSpec::default()
-    };
-    match &layout.form {
-        TableForm::Wide { x, y } => {
-            (spec.x, spec.y) = (x.columns(), y.columns());
-            match x {
-                Block::Features(features) => describe_features(features, &mut spec),
-                Block::Lists { shape, .. } => spec.x_shape.clone_from(shape),
-            }
-            match y {
-                Block::Features(features) => spec.y_kind = outcome_kinds(features),
-                Block::Lists { shape, .. } => spec.y_shape.clone_from(shape),
-            }
-        }
-        TableForm::Long(samples) => {
-            let grid = &samples.grid;
-            spec.time = Some(samples.time.clone());
-            spec.series.clone_from(&samples.series);
-            spec.x = samples.fixed.iter().map(|feature| feature.name.clone()).collect();
-            describe_features(&samples.fixed, &mut spec);
-            spec.y = if samples.outcomes == samples.series { Vec::new() } else { samples.outcomes.clone() };
-            spec.treated_at = Some(treatment_time(samples));
-            spec.date_format = samples.dates.and_then(|dates| dates.order).or(spec.date_format);
-            spec.step = Some(grid.step);
-            spec.before = Some(grid_end(-grid.x.first, grid.step));
-            spec.after = Some(grid_end(grid.y.last, grid.step));
-        }
-    }
-    spec
-}
-
-/// The kinds of outcome columns; none if all are numbers that look like ones.
-fn outcome_kinds(features: &[Feature]) -> Vec<YKind> {
-    match features.iter().any(|feature| feature.outcome.is_some()) {
-        true => features.iter().map(outcome_kind).collect(),
-        false => Vec::new(),
-    }
-}
-
-/// The kind of an outcome column.
-fn outcome_kind(feature: &Feature) -> YKind {
-    match feature.outcome {
-        None => YKind::Auto,
-        Some(OutcomeKind::YesNo) => YKind::YesNo,
-        Some(OutcomeKind::Count) => YKind::Count,
-        Some(OutcomeKind::Ordered) => YKind::Ordered,
-        Some(OutcomeKind::Amount) => YKind::Amount,
-        Some(OutcomeKind::Level(_)) => YKind::Category,
-        Some(_) => YKind::Number,
-    }
-}
-
-/// The kinds of treatments that have to be declared: those with a level that looks like a number.
-fn treatment_kinds(treatments: &[TreatmentColumn]) -> Vec<TreatmentKind> {
-    let is_number = |level: &String| level.trim().parse::<f64>().is_ok();
-    let is_declared = |column: &TreatmentColumn| column.levels.iter().flatten().any(is_number);
-    if !treatments.iter().any(is_declared) {
-        return Vec::new();
-    }
-    let kind = |column| if is_declared(column) { TreatmentKind::Category } else { TreatmentKind::Auto };
-    treatments.iter().map(kind).collect()
-}
-
-/// The time of treatment, as a date if the times are dates.
-fn treatment_time(samples: &SampleLayout) -> TreatedAt {
-    match (&samples.treated_at, &samples.dates) {
-        (TreatedAt::Number(days), Some(dates)) => TreatedAt::Column(dates.format(*days)),
-        (treated_at, _) => treated_at.clone(),
-    }
-}
-
-/// Describes covariates with one value per row.
-fn describe_features(features: &[Feature], spec: &mut TableSpec) {
-    spec.categorical = categorical(features);
-    let dates = || features.iter().filter_map(|feature| feature.date);
-    spec.date_parts = dates().any(|date| date.parts);
-    spec.date_format = dates().find_map(|date| date.order);
-}
-
-/// The columns that have to be declared as categories: those with a category that looks like a number.
-fn categorical(features: &[Feature]) -> Vec<String> {
-    let is_number = |category: &String| category.trim().parse::<f64>().is_ok();
-    let is_declared = |feature: &&Feature| feature.categories.iter().flatten().any(is_number);
-    features.iter().filter(is_declared).map(|feature| feature.name.clone()).collect()
-}
-
-/// The length of time from the treatment to the end of the grid, which has `points` steps, to nine digits.
-fn grid_end(points: i64, step: f64) -> f64 {
-    let length = (points as f64 + HALF_STEP) * step;
-    format!("{length:.8e}").parse().unwrap_or(length)
-}
-
 #[cfg(test)]
 mod tests {
-    use cfqp::data::table::DateOrder;
+    use cfqp::data::table::{DateOrder, TreatedAt};
     use cfqp::models::YScale;
-    use cfqp::{Base, Recipe, Sharing, Start, Table};
+    use cfqp::{Base, Recipe, Sharing, Start};
     use clap::Parser as _;
 
     use super::*;
@@ -310,80 +199,5 @@ mod tests {
         assert_eq!(study_settings(&config), [("batch".to_owned(), "64".to_owned())]);
         config.batch = FitConfig::default().batch;
         assert!(study_settings(&config).is_empty());
-    }
-
-    #[test]
-    fn the_description_of_a_layout_reads_the_same_units() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a.csv");
-        let rows = |row: fn(usize) -> String| (0..40).map(row).collect::<String>();
-        std::fs::write(
-            &path,
-            "c,w,t,y\n".to_owned() + &rows(|i| format!("{},{},{i},1\n", i % 3, ["a", "b"][i % 2])),
-        )
-        .unwrap();
-        let wide = TableSpec {
-            x: strings(&["c", "w"]),
-            t: strings(&["t"]),
-            y: strings(&["y"]),
-            categorical: strings(&["c"]),
-            ..TableSpec::default()
-        };
-        assert_same_units(&path, &wide, &strings(&["c"]));
-        // irregular times, limited before and after the treatment
-        let samples = |i: usize| {
-            let time = |k: i32| f64::from(k) + 0.07 * (i % 7) as f64;
-            (-9..9).map(|k| format!("{i},{},{k},{i},{}\n", time(k), i % 2)).collect::<String>()
-        };
-        std::fs::write(&path, "id,s,a,t,c\n".to_owned() + &rows(samples)).unwrap();
-        let long = TableSpec {
-            id: Some("id".to_owned()),
-            time: Some("s".to_owned()),
-            series: strings(&["a"]),
-            x: strings(&["c"]),
-            t: strings(&["t"]),
-            treated_at: Some(TreatedAt::Number(0.0)),
-            categorical: strings(&["c"]),
-            ..TableSpec::default()
-        };
-        assert_same_units(&path, &long, &strings(&["c"]));
-        assert_same_units(
-            &path,
-            &TableSpec { before: Some(5.2), after: Some(6.4), ..long },
-            &strings(&["c"]),
-        );
-    }
-
-    #[test]
-    fn dates_are_described_as_they_were_read() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a.csv");
-        let samples = |i: usize| {
-            let row =
-                |day: usize| format!("{i},{day:02}/03/2024 06:00,{day},\"{},5\",{}/12/2023\n", i, 1 + i % 20);
-            (10..20).map(row).collect::<String>()
-        };
-        std::fs::write(&path, "id,at,a,t,born\n".to_owned() + &(0..40).map(samples).collect::<String>())
-            .unwrap();
-        let long = TableSpec {
-            id: Some("id".to_owned()),
-            time: Some("at".to_owned()),
-            series: strings(&["a"]),
-            x: strings(&["born"]),
-            t: strings(&["t"]),
-            treated_at: Some(TreatedAt::Column("2024-03-14T12:00".to_owned())),
-            decimal: Some(','),
-            date_parts: true,
-            ..TableSpec::default()
-        };
-        assert_same_units(&path, &long, &[]);
-    }
-
-    fn assert_same_units(path: &Path, spec: &TableSpec, categorical: &[String]) {
-        let first = Table::read(path, spec).unwrap();
-        let described = table_spec(&first.layout);
-        assert_eq!(described.categorical, categorical);
-        let second = Table::read(path, &described).unwrap();
-        assert_eq!((second.layout, second.data), (first.layout, first.data), "{described:?}");
     }
 }

@@ -56,6 +56,7 @@ pub mod measure;
 mod model;
 pub mod models;
 mod nn;
+mod onnx;
 pub mod plain;
 pub mod report;
 pub mod rivals;

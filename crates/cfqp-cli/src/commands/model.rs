@@ -1,4 +1,4 @@
-//! `cfqp model`: shows the contents of a model file.
+//! `cfqp model`: shows the contents of a model file, and exports its networks.
 
 use std::path::{Path, PathBuf};
 
@@ -10,15 +10,16 @@ use cfqp::{Base, FitConfig, FitReport, Layout, Model, Resources};
 
 use crate::error::Result;
 use crate::fit_summary::{sharing_name, summarise_fit};
-use crate::format::{align_facts, shell_quote};
+use crate::format::{align_facts, pluralise, shell_quote};
 use crate::output::{Output, path_text};
 
-/// Inspect a model file
+/// Inspect or export a model file
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   cfqp model show model.cfqp
-  cfqp model show model.cfqp --json")]
+  cfqp model show model.cfqp --json
+  cfqp model export model.cfqp --onnx networks")]
 pub(crate) struct ModelArgs {
     #[command(subcommand)]
     command: ModelCommand,
@@ -27,6 +28,7 @@ pub(crate) struct ModelArgs {
 #[derive(Debug, Subcommand)]
 enum ModelCommand {
     Show(ShowArgs),
+    Export(ExportArgs),
 }
 
 /// Show the contents of a model file
@@ -40,7 +42,26 @@ struct ShowArgs {
     model: PathBuf,
 }
 
-/// The JSON of the command.
+/// Write the networks of a model for other programs
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  cfqp model export model.cfqp --onnx networks
+  cfqp model export model.cfqp --onnx networks --json | jq .files
+
+DIR gets one file member-I.onnx (opset 17) for every member and model.json. A file has the inputs x [n, ...] and t [n, d], in the \
+units of the data, and for every class the outputs mean and scale [n, K, ...] and log_weight [n, K]; docs/ONNX.md describes them and \
+has the Python for abduction and prediction. Intervals and warnings are not exported.
+DIR must be new or empty. Models of outcomes that are not numbers cannot be exported.")]
+struct ExportArgs {
+    /// The model file
+    model: PathBuf,
+    /// Write ONNX files to this new folder
+    #[arg(long, value_name = "DIR")]
+    onnx: PathBuf,
+}
+
+/// The JSON of `show`.
 #[derive(Serialize)]
 struct Report<'a> {
     #[serde(serialize_with = "path_text")]
@@ -61,8 +82,42 @@ struct Report<'a> {
     fit: &'a FitReport,
 }
 
+/// The JSON of `export`.
+#[derive(Serialize)]
+struct Export<'a> {
+    #[serde(serialize_with = "path_text")]
+    model: &'a Path,
+    #[serde(serialize_with = "path_text")]
+    onnx: &'a Path,
+    members: usize,
+    files: Vec<String>,
+    bytes: u64,
+}
+
 pub(super) fn run(args: &ModelArgs) -> Result<Output> {
-    let ModelCommand::Show(args) = &args.command;
+    match &args.command {
+        ModelCommand::Show(args) => show(args),
+        ModelCommand::Export(args) => export(args),
+    }
+}
+
+fn export(args: &ExportArgs) -> Result<Output> {
+    let fitted = Model::load(&args.model, &Resources::default())?;
+    let files = fitted.export_onnx(&args.onnx)?;
+    let size = |file: &PathBuf| file.metadata().map_or(0, |file| file.len());
+    let report = Export {
+        model: &args.model,
+        onnx: &args.onnx,
+        members: fitted.members(),
+        bytes: files.iter().map(size).sum(),
+        files: files.iter().map(|file| file.display().to_string()).collect(),
+    };
+    let (members, kilobytes) = (pluralise(report.members, "network file"), report.bytes.div_ceil(1000));
+    let text = format!("wrote {members} and model.json to {} ({kilobytes} kB)\n", shell_quote(&args.onnx));
+    Output::new(text, &report)
+}
+
+fn show(args: &ShowArgs) -> Result<Output> {
     let fitted = Model::load(&args.model, &Resources::default())?;
     let shapes = fitted.shapes();
     let (scales, weights) = (fitted.scale_depends_on_treatment(), fitted.weights_depend_on_covariates());

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::{cfqp, text};
 
-const COMMANDS: [&str; 22] = [
+const COMMANDS: [&str; 23] = [
     "",
     "demo",
     "simulate",
@@ -25,6 +25,7 @@ const COMMANDS: [&str; 22] = [
     "compare",
     "model",
     "model show",
+    "model export",
     "completions",
     "man",
 ];

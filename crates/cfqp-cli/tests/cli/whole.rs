@@ -71,6 +71,24 @@ fn simulate_fit_query_and_evaluate_work_together() {
     let shown = json(folder, "model show a.cfqp");
     assert_eq!((&shown["classes"], &shown["config"]["seed"]), (&3.into(), &5.into()));
     assert!(succeed(folder, "model show a.cfqp").contains("fitted 3 classes"));
+
+    let exported = json(folder, "model export a.cfqp --onnx networks");
+    assert_eq!((&exported["members"], exported["files"].as_array().unwrap().len()), (&3.into(), 4));
+    let description: Value = serde_json::from_slice(&bytes("networks/model.json")).unwrap();
+    assert_eq!((&description["classes"], &description["y_shape"]), (&3.into(), &serde_json::json!([2, 20])));
+    assert!(bytes("networks/member-2.onnx").len() > 1000);
+    let again = cfqp(folder, &["model", "export", "a.cfqp", "--onnx", "networks"]);
+    assert_eq!(again.status.code(), Some(2));
+    assert!(
+        text(&again.stderr).contains("networks: is a folder with files in it"),
+        "{}",
+        text(&again.stderr)
+    );
+    assert!(
+        succeed(folder, "model export b.cfqp --onnx other")
+            .starts_with("wrote 3 network files and model.json to other (")
+    );
+    assert!(bytes("networks/member-1.onnx") == bytes("other/member-1.onnx"), "equal models give equal files");
 }
 
 #[test]

@@ -1,9 +1,13 @@
 //! The treatments of dose-response curves: one treatment varies, the others are held.
 
+use super::stream::UnitStream;
 use crate::data::table::TreatmentColumn;
 use crate::data::{Dataset, Units};
 use crate::model::Model;
 use crate::{Error, Result};
+
+/// The shares of units that received less than the first and the last amount of a curve whose amounts are not given.
+const CURVE_SHARES: [f64; 2] = [0.05, 0.95];
 
 /// Which treatments a dose-response curve goes through.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -25,6 +29,38 @@ impl Model {
     /// [`Error::Config`] if there is no such treatment, or if it cannot vary in this way.
     pub fn curve_grid(&self, spec: &CurveSpec<'_>) -> Result<Units> {
         curve_points(&self.treatment_columns(), spec)
+    }
+
+    /// `points` amounts of the treatment `over`, which may be left out if there is one only, in even steps over the middle 90%
+    /// of those that `units` received; `None` if it has levels.
+    ///
+    /// # Errors
+    /// [`Error::Config`] if there is no such treatment or no unit has one, or the error of reading `units`.
+    pub fn curve_amounts(
+        &self,
+        units: UnitStream,
+        over: Option<&str>,
+        points: usize,
+    ) -> Result<Option<Vec<f64>>> {
+        let columns = self.treatment_columns();
+        let over = varying_column(&columns, &CurveSpec { over, ..CurveSpec::default() })?;
+        if columns[over].levels.is_some() {
+            return Ok(None);
+        }
+        let mut received = Vec::new();
+        for batch in units {
+            let data = batch?.units.data;
+            let treated = (0..data.len()).filter(|&i| data.has_treatment(i));
+            received.extend(treated.filter_map(|i| self.treatment_values(&data.t().row(i))[over].number()));
+        }
+        received.sort_by(f64::total_cmp);
+        let Some(last) = received.len().checked_sub(1) else {
+            let hint = "give the amounts of the curve, or units that were treated";
+            return Err(Error::config("grid", "no unit has a treatment", hint));
+        };
+        let [low, high] = CURVE_SHARES.map(|share| received[(last as f64 * share).round() as usize]);
+        let step = (high - low) / points.saturating_sub(1).max(1) as f64;
+        Ok(Some((0..points).map(|i| low + i as f64 * step).collect()))
     }
 }
 

@@ -100,6 +100,20 @@ impl ChannelScaler {
         self.deviation[i / self.sites()]
     }
 
+    /// The mean of the channel that element `i` of a unit belongs to.
+    pub(crate) fn mean(&self, i: usize) -> f32 {
+        self.mean[i / self.sites()]
+    }
+
+    /// The largest standardised value of element `i`, and its smallest one negated.
+    pub(crate) fn bound(&self, i: usize) -> f32 {
+        self.channel_bound(i / self.sites())
+    }
+
+    fn channel_bound(&self, channel: usize) -> f32 {
+        if self.is_kept(channel) { f32::MAX } else { MAX_DEVIATIONS }
+    }
+
     /// The number of elements per channel: steps of a series, pixels of an image, 1 in a table.
     pub(crate) fn sites(&self) -> usize {
         self.shape[1..].iter().product()
@@ -110,7 +124,7 @@ impl ChannelScaler {
     pub(crate) fn standardise_into(&self, values: &[f32], out: &mut Vec<f32>) {
         for (channel, values) in values.chunks_exact(self.sites()).enumerate() {
             let (mean, scale) = (self.mean[channel], 1.0 / self.deviation[channel]);
-            let most = if self.is_kept(channel) { f32::MAX } else { MAX_DEVIATIONS };
+            let most = self.channel_bound(channel);
             out.extend(values.iter().map(|value| ((value - mean) * scale).clamp(-most, most)));
         }
     }

@@ -164,6 +164,11 @@ impl Noise {
         }
     }
 
+    /// The means of the slices of a normal score by which laws that are not Gaussian are approximated.
+    pub(crate) fn slices() -> Vec<f64> {
+        SLICES.iter().map(|slice| slice.0).collect()
+    }
+
     /// A Gaussian approximation of z given that its normal score is N(mean, deviation^2): the weights, means and
     /// deviations of a few components. Exact for a Gaussian law.
     pub(crate) fn given_score(&self, mean: f64, deviation: f64, out: &mut Vec<ResidualComponent>) {

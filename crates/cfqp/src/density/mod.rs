@@ -25,11 +25,14 @@ mod views;
 pub(crate) use calibration::SecondWorld;
 pub(crate) use ensemble::{Ensemble, IntervalQuestion, RowAnswer};
 pub(crate) use heads::HeadLaw;
+pub(crate) use law::Noise;
 pub use law::NoiseLaw;
 pub(crate) use levels::{Correlation, LevelCalibration};
 pub(crate) use member::{Member, RowSummary};
 pub use network::ClassWeights;
-pub(crate) use network::Form;
+pub(crate) use network::{
+    Form, MAX_LOGIT_CHANGE, MAX_SCALE_CHANGE, T_HALF_RANGE, X_HALF_RANGE, interaction_count,
+};
 pub(crate) use rows::Rows;
 pub(crate) use scale::OutcomeScale;
 pub(crate) use selection::{FittedMember, Problem, Score, Selected, Tried};

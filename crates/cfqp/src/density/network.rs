@@ -21,8 +21,12 @@ use crate::Rng;
 use crate::math::simd::{add_scaled_all, dot, exp};
 
 /// Half the range of a standardised column that its cosines cover.
-pub(super) const X_HALF_RANGE: f64 = 3.0;
-pub(super) const T_HALF_RANGE: f64 = 1.8;
+pub(crate) const X_HALF_RANGE: f64 = 3.0;
+pub(crate) const T_HALF_RANGE: f64 = 1.8;
+
+/// The most that covariates and treatments change a logarithm of a scale, and a logit of a class.
+pub(crate) const MAX_SCALE_CHANGE: f64 = 3.0;
+pub(crate) const MAX_LOGIT_CHANGE: f64 = 15.0;
 
 /// The prior precision of products of covariates and treatments.
 pub(super) const INTERACTION_PRECISION: f64 = 20.0;
@@ -94,23 +98,23 @@ impl Element {
 /// Where each part of the parameters is.
 #[derive(Clone, Debug)]
 pub(crate) struct Parts {
-    hidden_1: Range<usize>,
-    bias_1: Range<usize>,
-    hidden_2: Range<usize>,
-    bias_2: Range<usize>,
+    pub(crate) hidden_1: Range<usize>,
+    pub(crate) bias_1: Range<usize>,
+    pub(crate) hidden_2: Range<usize>,
+    pub(crate) bias_2: Range<usize>,
     /// (outcomes + classes x outcomes) rows of `hidden`: those of all classes first.
-    output: Range<usize>,
-    intercept: Range<usize>,
+    pub(crate) output: Range<usize>,
+    pub(crate) intercept: Range<usize>,
     /// `[features, classes x outcomes]`
-    curves: Range<usize>,
+    pub(crate) curves: Range<usize>,
     /// `[outcomes, features]`
-    additive: Range<usize>,
-    scale: Range<usize>,
+    pub(crate) additive: Range<usize>,
+    pub(crate) scale: Range<usize>,
     /// `[outcomes, features]`
-    scale_slopes: Range<usize>,
-    weight: Range<usize>,
+    pub(crate) scale_slopes: Range<usize>,
+    pub(crate) weight: Range<usize>,
     /// `[classes, features]`
-    weight_slopes: Range<usize>,
+    pub(crate) weight_slopes: Range<usize>,
     pub(super) shape: Range<usize>,
 }
 
@@ -368,7 +372,7 @@ pub(super) fn interaction_factors(t: f32, cosines: usize) -> impl Iterator<Item 
 }
 
 /// The number of those factors: a treatment of few values, without cosines, has only a slope.
-fn interaction_count(cosines: usize) -> usize {
+pub(crate) fn interaction_count(cosines: usize) -> usize {
     if cosines == 0 { 1 } else { 2 }
 }
 
@@ -445,7 +449,8 @@ impl Form {
             let width = pass.scale_features.len();
             for j in 0..d {
                 let slopes = &parameters[parts.scale_slopes.clone()][j * width..][..width];
-                let change = f64::from(dot(&pass.scale_features, slopes)).clamp(-3.0, 3.0);
+                let change =
+                    f64::from(dot(&pass.scale_features, slopes)).clamp(-MAX_SCALE_CHANGE, MAX_SCALE_CHANGE);
                 (0..self.classes).for_each(|k| pass.log_scales[k * d + j] += change);
             }
         }
@@ -455,7 +460,8 @@ impl Form {
         if width > 0 {
             for (k, logit) in pass.logits.iter_mut().enumerate() {
                 let slopes = &parameters[parts.weight_slopes.clone()][k * width..][..width];
-                *logit += f64::from(dot(&pass.weight_features, slopes)).clamp(-15.0, 15.0);
+                *logit +=
+                    f64::from(dot(&pass.weight_features, slopes)).clamp(-MAX_LOGIT_CHANGE, MAX_LOGIT_CHANGE);
             }
         }
     }

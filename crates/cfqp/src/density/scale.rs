@@ -2,6 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+/// How far below and above its mean a logarithm may be, in standard deviations.
+const LOWEST: f64 = 6.0;
+const HIGHEST: f64 = 8.0;
+
 /// The scale of one outcome element.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -31,7 +35,7 @@ impl OutcomeScale {
         match self {
             Self::Identity => y,
             Self::Log { offset, deviation, log_mean, log_deviation } => {
-                let raw = (offset + deviation * y).max((log_mean - 6.0 * log_deviation).exp());
+                let raw = (offset + deviation * y).max((log_mean - LOWEST * log_deviation).exp());
                 (raw.ln() - log_mean) / log_deviation
             }
         }
@@ -42,7 +46,7 @@ impl OutcomeScale {
         match self {
             Self::Identity => value,
             Self::Log { offset, deviation, log_mean, log_deviation } => {
-                ((log_mean + log_deviation * value.min(8.0)).exp() - offset) / deviation
+                ((log_mean + log_deviation * value.min(HIGHEST)).exp() - offset) / deviation
             }
         }
     }
@@ -52,8 +56,18 @@ impl OutcomeScale {
         match self {
             Self::Identity => 0.0,
             Self::Log { offset, deviation, log_mean, log_deviation } => {
-                let raw = (offset + deviation * y).max((log_mean - 6.0 * log_deviation).exp());
+                let raw = (offset + deviation * y).max((log_mean - LOWEST * log_deviation).exp());
                 (deviation / (raw * log_deviation)).ln()
+            }
+        }
+    }
+
+    /// The smallest and the largest outcome, on the scale of the data, of a logarithmic scale.
+    pub(crate) fn log_range(self) -> Option<[f64; 2]> {
+        match self {
+            Self::Identity => None,
+            Self::Log { log_mean, log_deviation, .. } => {
+                Some([-LOWEST, HIGHEST].map(|value| (log_mean + log_deviation * value).exp()))
             }
         }
     }

@@ -15,7 +15,7 @@ pub(crate) struct Components {
 
 impl Components {
     /// The network of class `k`, and its class input.
-    fn network(&self, k: usize) -> (&Net, ClassInput<'static>) {
+    pub(crate) fn network(&self, k: usize) -> (&Net, ClassInput<'static>) {
         if self.nets.len() == self.classes {
             (&self.nets[k], ClassInput::None)
         } else {

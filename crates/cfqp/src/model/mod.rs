@@ -25,6 +25,6 @@ pub(crate) use mixture::{Joint, Mixture, class_residuals};
 pub(crate) use predictor::{ClassNetworks, Predictor};
 pub(crate) use prior::Prior;
 pub use report::{ClassScore, FitReport, HeldOutR2, SplitSizes, StartReport, TrainingLength};
-pub(crate) use scales::{Residuals, Scales};
+pub(crate) use scales::{Residuals, ScaleCurve, Scales};
 pub(crate) use sparse_effects::SparseEffects;
 pub(crate) use support::Support;

@@ -98,6 +98,12 @@ impl Prior {
         }
     }
 
+    /// The number of elements of every block of x whose mean a gate uses.
+    pub(crate) fn blocks(elements: usize) -> Vec<usize> {
+        let size = elements.div_ceil(MAX_BLOCKS);
+        (0..elements).step_by(size).map(|start| size.min(elements - start)).collect()
+    }
+
     /// Whether the weights depend on x.
     pub(crate) fn depends_on_x(&self) -> bool {
         matches!(self, Self::Gate { .. })

@@ -23,25 +23,32 @@ const MAX_SCORING_STEP: f64 = 1.0;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Scales {
-    classes: Vec<ScaleCurve>,
+    pub(crate) classes: Vec<ScaleCurve>,
 }
 
 /// The log variances of one class: `[1 + features, elements]`, or `[1, elements]` if they are constant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ScaleCurve {
-    elements: usize,
-    coefficients: Vec<f32>,
+pub(crate) struct ScaleCurve {
+    pub(crate) elements: usize,
+    pub(crate) coefficients: Vec<f32>,
     /// The range of each standardised treatment. Beyond it the scale is that at its end.
-    range: Vec<TreatmentRange>,
+    pub(crate) range: Vec<TreatmentRange>,
+}
+
+impl ScaleCurve {
+    /// The smallest log variance.
+    pub(crate) fn min_log_variance() -> f32 {
+        (2.0 * MIN_SCALE.ln()) as f32
+    }
 }
 
 /// The range of one standardised treatment, serialised as `[low, high]`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "(f32, f32)", into = "(f32, f32)")]
-struct TreatmentRange {
-    low: f32,
-    high: f32,
+pub(crate) struct TreatmentRange {
+    pub(crate) low: f32,
+    pub(crate) high: f32,
 }
 
 impl From<(f32, f32)> for TreatmentRange {
@@ -129,7 +136,7 @@ impl Scales {
         for (feature, slopes) in features(&clamped).zip(slopes) {
             log_variance.iter_mut().zip(slopes).for_each(|(sum, slope)| *sum += feature * slope);
         }
-        let floor = (2.0 * MIN_SCALE.ln()) as f32;
+        let floor = ScaleCurve::min_log_variance();
         log_variance.iter_mut().for_each(|value| *value = value.max(floor));
         log_variance
     }

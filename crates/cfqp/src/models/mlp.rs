@@ -75,6 +75,11 @@ impl Mlp {
         Tensor::cat(parts, 1)
     }
 
+    /// The features of the treatment.
+    pub(crate) fn treatment(&self) -> &Embedding {
+        &self.treatment
+    }
+
     /// The affine maps, in the order of their use.
     pub(crate) fn maps(&self) -> impl Iterator<Item = &Linear> {
         self.layers.iter().chain([&self.output])

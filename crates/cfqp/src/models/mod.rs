@@ -21,10 +21,10 @@ pub use mlp::MlpConfig;
 pub use net::BaseConfig;
 pub(crate) use net::Net;
 pub use shapes::Shapes;
-pub(crate) use transformer::Transformer;
 pub use transformer::TransformerConfig;
-pub(crate) use unet::Unet;
+pub(crate) use transformer::{Layer as TransformerLayer, Transformer, position_features};
 pub use unet::UnetConfig;
+pub(crate) use unet::{Frame, Unet};
 pub use y_scale::YScale;
 
 pub use crate::nn::TreatmentEmbeddingConfig;

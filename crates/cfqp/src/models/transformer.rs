@@ -129,14 +129,14 @@ fn series(name: &str, shape: &[usize]) -> Result<(usize, usize)> {
 /// A transformer m(x, t) for series, made by [`TransformerConfig::init`].
 #[derive(Module, Debug)]
 pub(crate) struct Transformer {
-    embedding: TreatmentEmbedding,
-    input: Linear,
-    layers: Vec<Layer>,
-    output: Linear,
+    pub(crate) embedding: TreatmentEmbedding,
+    pub(crate) input: Linear,
+    pub(crate) layers: Vec<Layer>,
+    pub(crate) output: Linear,
     dropout: f32,
-    channels: usize,
-    x_steps: usize,
-    y_steps: usize,
+    pub(crate) channels: usize,
+    pub(crate) x_steps: usize,
+    pub(crate) y_steps: usize,
 }
 
 impl Network for Transformer {
@@ -175,7 +175,8 @@ impl Transformer {
 
         let (device, channels) = (known.device(), known.dims()[2]);
         let blanks = Tensor::zeros([n, self.y_steps, channels], &device);
-        let positions = positions(steps, &device).expand([n, steps, 2 * TIMESCALES]);
+        let positions = tensor(position_features(steps), [1, steps, 2 * TIMESCALES], &device);
+        let positions = positions.expand([n, steps, 2 * TIMESCALES]);
         let all = Tensor::cat(vec![positions, Tensor::cat(vec![known, blanks], 1)], 2);
         all.reshape([n * steps, 2 * TIMESCALES + channels])
     }
@@ -184,25 +185,25 @@ impl Transformer {
 /// sin(step / s), then cos(step / s), for timescales s from 1 to [`MAX_TIMESCALE`] in geometric progression.
 ///
 /// # Shapes
-/// `[1, steps, 2 timescales]`
-fn positions(steps: usize, device: &Device) -> Tensor<3> {
+/// `[steps, 2 timescales]`, flat
+pub(crate) fn position_features(steps: usize) -> Vec<f32> {
     let angle = |step: usize, i: usize| step as f64 / MAX_TIMESCALE.powf(i as f64 / (TIMESCALES - 1) as f64);
     let row = |step| {
         let angles = (0..TIMESCALES).map(move |i| angle(step, i));
         angles.clone().map(f64::sin).chain(angles.map(f64::cos)).map(|v| v as f32)
     };
-    tensor((0..steps).flat_map(row).collect(), [1, steps, 2 * TIMESCALES], device)
+    (0..steps).flat_map(row).collect()
 }
 
 /// Attention and a feed-forward network, each with a residual connection and layer norm.
 #[derive(Module, Debug)]
-struct Layer {
-    embed: Linear,
-    attention: Attention,
-    norm1: LayerNorm,
-    wide: Linear,
-    narrow: Linear,
-    norm2: LayerNorm,
+pub(crate) struct Layer {
+    pub(crate) embed: Linear,
+    pub(crate) attention: Attention,
+    pub(crate) norm1: LayerNorm,
+    pub(crate) wide: Linear,
+    pub(crate) narrow: Linear,
+    pub(crate) norm2: LayerNorm,
 }
 
 impl Layer {

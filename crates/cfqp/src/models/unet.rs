@@ -112,15 +112,15 @@ impl UnetConfig {
 
 /// The conversion between flat rows of a data set and grids.
 #[derive(Clone, Copy, Debug)]
-struct Frame {
+pub(crate) struct Frame {
     /// Input channels, including missing indicators.
-    inputs: usize,
+    pub(crate) inputs: usize,
     /// Output channels.
-    outputs: usize,
+    pub(crate) outputs: usize,
     /// Height and width of the data; a series has height 1.
-    size: [usize; 2],
+    pub(crate) size: [usize; 2],
     /// Height and width of the padded grid.
-    padded: [usize; 2],
+    pub(crate) padded: [usize; 2],
     /// Height and width of the windows.
     kernel: [usize; 2],
 }
@@ -162,7 +162,7 @@ impl Frame {
     }
 
     /// The number of zeros before and after the data along an axis.
-    fn margins(&self, axis: usize) -> (usize, usize) {
+    pub(crate) fn margins(&self, axis: usize) -> (usize, usize) {
         let total = self.padded[axis] - self.size[axis];
         (total / 2, total - total / 2)
     }
@@ -219,12 +219,12 @@ fn no_grid(name: &str, shape: &[usize]) -> Error {
 /// A U-Net for series or images.
 #[derive(Module, Debug)]
 pub(crate) struct Unet {
-    embedding: TreatmentEmbedding,
-    down: Vec<ConvBlock>,
-    up: Vec<ConvBlock>,
-    out: ConvOut,
+    pub(crate) embedding: TreatmentEmbedding,
+    pub(crate) down: Vec<ConvBlock>,
+    pub(crate) up: Vec<ConvBlock>,
+    pub(crate) out: ConvOut,
     #[module(skip)]
-    frame: Frame,
+    pub(crate) frame: Frame,
 }
 
 impl Unet {

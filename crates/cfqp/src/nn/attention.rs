@@ -83,7 +83,7 @@ pub(crate) struct Attention {
     /// The projections to query, key and value, concatenated.
     pub(crate) project: Linear,
     pub(crate) output: Linear,
-    heads: usize,
+    pub(crate) heads: usize,
 }
 
 impl Attention {

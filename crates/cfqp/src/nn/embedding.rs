@@ -55,7 +55,8 @@ impl TreatmentEmbeddingConfig {
 #[derive(Module, Debug)]
 pub(crate) struct Embedding {
     pub(crate) frequencies: Param<Tensor<2>>,
-    raw: bool,
+    /// Whether t itself is a feature.
+    pub(crate) raw: bool,
 }
 
 impl Embedding {

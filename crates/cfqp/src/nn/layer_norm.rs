@@ -11,7 +11,8 @@ use burn::tensor::{Device, Tensor, module::layer_norm};
 use super::dropout::{Dropout, Mask, SharedMask, masked};
 use super::fused::available;
 
-const EPSILON: f32 = 1e-5;
+/// Added to the variance.
+pub(crate) const EPSILON: f32 = 1e-5;
 
 /// Layer norm with a gain and a bias per column.
 ///

@@ -38,8 +38,9 @@ pub(crate) use attention::{Attention, Sequences};
 pub(crate) use dropout::Dropout;
 pub(crate) use fused::compose;
 pub(crate) use kernels::release_buffers;
-pub(crate) use layer_norm::LayerNorm;
+pub(crate) use layer_norm::{EPSILON as LAYER_NORM_EPSILON, LayerNorm};
 pub(crate) use loss::squared_error;
+pub(crate) use norm::{EPSILON as GROUP_NORM_EPSILON, GroupNorm};
 pub(crate) use perceptron::{Gradients, Perceptron};
 pub(crate) use relu::linear_relu;
 

@@ -36,7 +36,8 @@ pub struct ObservedOutcome {
     pub by_treatment: Vec<OutcomeByTreatment>,
 }
 
-fn serialise_kind<S: Serializer>(kind: &OutcomeKind, serialiser: S) -> Result<S::Ok, S::Error> {
+/// The name of a kind.
+pub(super) fn serialise_kind<S: Serializer>(kind: &OutcomeKind, serialiser: S) -> Result<S::Ok, S::Error> {
     serialiser.serialize_str(kind.name())
 }
 

@@ -10,7 +10,7 @@ use super::unfinished::Unfinished;
 use crate::error::{Error, Result};
 
 /// How the names of temporary files begin.
-const PREFIX: &str = ".cfqp-";
+pub(super) const PREFIX: &str = ".cfqp-";
 
 /// Writes `path` through a temporary file in the same folder, renamed once it is complete: a reader sees either the
 /// old file or the new one. On an error, the temporary file is removed and the old file stays.

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::path::Path;
 
 use super::cells::Reading;
 use super::file_options::FileOptions;
 use super::ids::Ids;
+use super::input::TableInput;
 use super::layout::{Layout, TableForm};
 use super::names::{list_names, resolve};
 use super::numbers::Decimal;
@@ -60,14 +60,18 @@ pub struct Table {
 }
 
 impl Table {
-    /// Reads the table `path`, whose columns are described by `spec`.
+    /// Reads a table, whose columns are described by `spec`.
     ///
     /// # Errors
-    /// If the description is invalid or does not match the columns, if the file cannot be read or a cell is invalid, if
+    /// If the description is invalid or does not match the columns, if the table cannot be read or a cell is invalid, if
     /// ids repeat, or if no unit can be used.
-    pub fn read(path: &Path, spec: &TableSpec) -> Result<Self> {
-        let options = FileOptions::from(spec);
-        let columns = read_column_names(path, &options)?;
+    pub fn read(input: impl Into<TableInput>, spec: &TableSpec) -> Result<Self> {
+        Self::read_input(&input.into(), spec)
+    }
+
+    fn read_input(input: &TableInput, spec: &TableSpec) -> Result<Self> {
+        let (path, options) = (input.name(), FileOptions::from(spec));
+        let columns = read_column_names(input, &options)?;
         let at = |problem: Problem| problem.at(path);
         if spec.is_empty() {
             let problem = format!("the columns {} are not described", list_names(&columns));
@@ -87,7 +91,7 @@ impl Table {
         categorical.extend(with_levels.map(|(name, _)| name.clone()));
         let reading = Reading::new(&spec.missing, Decimal::new(spec.decimal));
         let TableScan { columns: scans, mut problems, decimal } =
-            scan_columns(path, &options, &resolved.with_roles(), &reading, spec.date_format)?;
+            scan_columns(input, &options, &resolved.with_roles(), &reading, spec.date_format)?;
         for scan in &scans {
             scan.check(categorical.contains(&scan.name), spec.date_format, &mut problems);
             scan.check_treatment(&categorical, &numeric, &mut problems);
@@ -96,7 +100,7 @@ impl Table {
         let spec = &TableSpec { decimal: decimal.mark(), ..spec.clone() };
         let (layout, ReadUnits { batch, summary }) = if spec.time.is_some() {
             let mut summary = ReadSummary::default();
-            let (layout, batch) = resolved.read_long(spec, &scans, &categorical, path, &mut summary)?;
+            let (layout, batch) = resolved.read_long(spec, &scans, &categorical, input, &mut summary)?;
             let batch = batch.ok_or_else(|| at(summary.no_units()))?;
             (layout, ReadUnits { batch, summary })
         } else {
@@ -104,7 +108,7 @@ impl Table {
             if let TableForm::Wide { y, .. } = &mut layout.form {
                 declare_outcomes(y, &outcome_kinds, &scans).map_err(at)?;
             }
-            let mut units = layout.read(path, true)?;
+            let mut units = layout.read(input, true)?;
             units.batch.data =
                 layout.recognise_outcomes(units.batch.data).map_err(|error| error.in_file(path))?;
             (layout, units)
@@ -148,8 +152,8 @@ impl Layout {
     /// covariate are dropped.
     ///
     /// # Errors
-    /// If the file cannot be read, lacks a column, has an invalid cell, or has no usable units.
-    pub fn read(&self, path: &Path, allow_missing_x: bool) -> Result<ReadUnits> {
-        UnitReader::open(self, path, allow_missing_x, BATCH_SIZE)?.read_all()
+    /// If the table cannot be read, lacks a column, has an invalid cell, or has no usable units.
+    pub fn read(&self, input: impl Into<TableInput>, allow_missing_x: bool) -> Result<ReadUnits> {
+        UnitReader::open(self, input, allow_missing_x, BATCH_SIZE)?.read_all()
     }
 }

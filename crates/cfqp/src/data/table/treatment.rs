@@ -90,6 +90,17 @@ pub enum TreatmentValue {
     Level(String),
 }
 
+impl TreatmentValue {
+    /// The amount; `None` for a level.
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Self::Number(value) => Some(f64::from(*value)),
+            Self::Precise(value) => Some(*value),
+            Self::Level(_) => None,
+        }
+    }
+}
+
 impl fmt::Display for TreatmentValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,0 +1,148 @@
+"""Throughput of answers on Spark and Ray, with one worker and with two.
+
+    python benchmarks/engines.py --rows 1000000
+
+Beside the model stand two functions that say what the engine itself and the machine allow: `copy` gives every batch back, `busy`
+keeps a core busy for as long as the model would. Every figure is the best of several runs after a warm-up, which starts the workers and loads the
+model.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from _engines import COLUMNS, make_units, spin, start_ray, start_spark, write_parts
+
+import cfqp
+
+TREATMENT = 0.8
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=400_000)
+    parser.add_argument("--parts", type=int, default=16)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--engines", default="spark,ray")
+    parser.add_argument("--worker", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.worker:
+        run(json.loads(options.worker))
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        compare(options, Path(folder))
+
+
+def compare(options: argparse.Namespace, folder: Path) -> None:
+    """Prints a table with one row per engine and function."""
+    (folder / "units").mkdir()
+    write_parts(folder / "units", options.rows, options.parts)
+    model = cfqp.CFQP(classes=2, base="linear", threads=1).fit(make_units(2_000, 999), id="id", **COLUMNS)
+    model.save(folder / "model.cfqp")
+    per_row = alone(model, make_units(50_000, 998))
+    print(f"{options.rows:,} rows in {options.parts} files; the model takes {model_size(folder)}")
+    print(f"in this process, one thread: {1 / per_row:,.0f} rows/s")
+    print(f"{'engine':8}{'function':10}{'1 worker':>14}{'2 workers':>14}{'ratio':>8}   (rows/s)")
+    for engine in options.engines.split(","):
+        task = {"engine": engine, "folder": str(folder), "repeats": options.repeats, "per_row": per_row}
+        one, two = (started(task | {"workers": workers}) for workers in (1, 2))
+        for name in one:
+            first, second = options.rows / one[name], options.rows / two[name]
+            print(f"{engine:8}{name:10}{first:14,.0f}{second:14,.0f}{second / first:8.2f}", flush=True)
+
+
+def alone(model: cfqp.CFQP, units: pa.Table) -> float:
+    """Seconds per row without an engine."""
+    model = cfqp.CFQP.from_bytes(model.to_bytes(), threads=1)
+    seconds = best(lambda: model.counterfactual(units, TREATMENT), 3)
+    return seconds / len(units)
+
+
+def model_size(folder: Path) -> str:
+    return f"{(folder / 'model.cfqp').stat().st_size / 1024:,.0f} KiB"
+
+
+def started(task: dict[str, Any]) -> dict[str, float]:
+    """The seconds of every function, measured in a process of its own."""
+    command = [sys.executable, __file__, "--worker", json.dumps(task)]
+    output = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
+    return json.loads(output.strip().splitlines()[-1])
+
+
+def run(task: dict[str, Any]) -> None:
+    jobs = spark_jobs(task) if task["engine"] == "spark" else ray_jobs(task)
+    print(json.dumps({name: best(job, task["repeats"]) for name, job in jobs.items()}))
+
+
+def best(job: Callable[[], Any], repeats: int) -> float:
+    """The shortest time of several runs after a first one."""
+    job()
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        job()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def spark_jobs(task: dict[str, Any]) -> dict[str, Callable[[], Any]]:
+    import cfqp.spark
+
+    session = start_spark(task["workers"])
+    units = session.read.parquet(task["folder"] + "/units")
+    per_row = task["per_row"]
+
+    def copy(batches: Any) -> Any:
+        yield from batches
+
+    def busy(batches: Any) -> Any:
+        for batch in batches:
+            spin(batch.num_rows, per_row)
+            yield batch
+
+    frames = {
+        "copy": units.mapInArrow(copy, units.schema),
+        "busy": units.mapInArrow(busy, units.schema),
+        "cfqp": cfqp.spark.counterfactual(units, task["folder"] + "/model.cfqp", TREATMENT),
+    }
+    return {name: lambda frame=frame: frame.write.format("noop").mode("overwrite").save() for name, frame in frames.items()}
+
+
+def ray_jobs(task: dict[str, Any]) -> dict[str, Callable[[], Any]]:
+    import ray
+
+    import cfqp.ray
+
+    start_ray(cpus=4)
+    workers, per_row = task["workers"], task["per_row"]
+    units = ray.data.read_parquet(task["folder"] + "/units")
+
+    class Copy:
+        def __call__(self, table: pa.Table) -> pa.Table:
+            return table
+
+    class Busy:
+        def __call__(self, table: pa.Table) -> pa.Table:
+            spin(len(table), per_row)
+            return table
+
+    pool = {"compute": ray.data.ActorPoolStrategy(size=workers), "batch_format": "pyarrow", "batch_size": 10_000, "num_cpus": 0.25}
+    data = {
+        "copy": lambda: units.map_batches(Copy, **pool),
+        "busy": lambda: units.map_batches(Busy, **pool),
+        "cfqp": lambda: cfqp.ray.counterfactual(units, task["folder"] + "/model.cfqp", TREATMENT, actors=workers),
+    }
+    return {name: lambda make=make: make().materialize() for name, make in data.items()}
+
+
+if __name__ == "__main__":
+    main()

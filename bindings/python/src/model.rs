@@ -1,0 +1,348 @@
+//! Models and the questions to them.
+
+use std::path::Path;
+
+use cfqp::ask::{AnswerCounts, Contrast, CurveSpec, UnitsQuestion};
+use cfqp::data::table::TableSummary;
+use cfqp::report::{ModelDescription, ReportSpec};
+use cfqp::{AskOptions, Error, Resources, Result, Rho, Units};
+use cfqp_html::{HtmlReport, PageSpec, Provenance, checksum};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use serde::{Deserialize, Serialize};
+
+use crate::answers::Answers;
+use crate::arrow::import_numbers;
+use crate::error::{Reading, config_error, exception};
+use crate::json;
+use crate::source::Source;
+use crate::work::{self, Watch};
+
+/// A fitted model.
+#[pyclass(frozen, module = "cfqp._cfqp")]
+pub(crate) struct Model {
+    pub model: cfqp::Model,
+    /// What was read for the fit; none if the model was loaded, or fitted to arrays.
+    pub read: Option<TableSummary>,
+}
+
+/// The options of a question.
+#[derive(Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct QuestionOptions {
+    level: f64,
+    rho: Rho,
+    rho_bounds: bool,
+    distributions: bool,
+    allow_empty: bool,
+}
+
+impl Default for QuestionOptions {
+    fn default() -> Self {
+        let AskOptions { level, rho } = AskOptions::default();
+        Self { level, rho, rho_bounds: false, distributions: false, allow_empty: false }
+    }
+}
+
+impl QuestionOptions {
+    fn ask(&self) -> AskOptions {
+        AskOptions { rho: self.rho, level: self.level }
+    }
+}
+
+/// The treatments of a curve: amounts of one treatment, whole treatments as texts, or neither for even steps or all levels.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CurveGrid {
+    values: Option<Vec<f64>>,
+    texts: Option<Vec<String>>,
+    points: Option<usize>,
+    over: Option<String>,
+    hold: Option<String>,
+}
+
+/// What a report shows.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PageOptions {
+    units: Vec<String>,
+    from: Option<String>,
+    to: Option<String>,
+    level: f64,
+    rho: Rho,
+    model_name: String,
+    /// The code that makes the report, and the code that fits the model.
+    report_code: String,
+    fit_code: String,
+}
+
+/// A description of the model, with what was read for its fit.
+#[derive(Serialize)]
+struct Described<'a> {
+    #[serde(flatten)]
+    description: ModelDescription,
+    read: Option<&'a TableSummary>,
+}
+
+/// The default number of points of a curve.
+const CURVE_POINTS: usize = 21;
+
+/// One treatment for all units, as a text that the library reads: a number, several numbers, or a text.
+#[derive(FromPyObject)]
+pub(crate) enum Treatment {
+    Number(f64),
+    Text(String),
+    Numbers(Vec<f64>),
+}
+
+impl Treatment {
+    fn text(self) -> String {
+        match self {
+            Self::Number(value) => value.to_string(),
+            Self::Text(text) => text,
+            Self::Numbers(values) => values.iter().map(f64::to_string).collect::<Vec<_>>().join(","),
+        }
+    }
+}
+
+/// The resources of a model that answers on `threads` threads.
+pub(crate) fn resources(threads: Option<usize>) -> Resources {
+    let default = Resources::default();
+    Resources { threads: threads.unwrap_or(default.threads), ..default }
+}
+
+#[pymethods]
+impl Model {
+    #[staticmethod]
+    #[pyo3(signature = (path, threads = None))]
+    fn load(py: Python<'_>, path: &str, threads: Option<usize>) -> PyResult<Self> {
+        let load = |_: &Watch| cfqp::Model::load(Path::new(path), &resources(threads));
+        Ok(Self { model: work::run(py, None, Reading::Model, load)?, read: None })
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (data, threads = None))]
+    fn from_bytes(py: Python<'_>, data: &[u8], threads: Option<usize>) -> PyResult<Self> {
+        let load = |_: &Watch| cfqp::Model::from_bytes(data, &resources(threads));
+        Ok(Self { model: work::run(py, None, Reading::Model, load)?, read: None })
+    }
+
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = py.detach(|| self.model.to_bytes());
+        let bytes = bytes.map_err(|error| exception(py, &error, Reading::Model))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    fn save(&self, py: Python<'_>, path: &str) -> PyResult<()> {
+        let saved = py.detach(|| self.model.save(Path::new(path)));
+        saved.map_err(|error| exception(py, &error, Reading::Model))
+    }
+
+    fn describe(&self) -> PyResult<String> {
+        json::to_text(&Described { description: self.model.describe(), read: self.read.as_ref() })
+    }
+
+    fn parse_treatment(&self, py: Python<'_>, text: &str) -> PyResult<Vec<f32>> {
+        self.model.parse_treatment(text).map_err(|error| exception(py, &error, Reading::Data))
+    }
+
+    #[pyo3(signature = (source, treatment, columns = None, per_unit = None, options = "{}", ids = vec![], progress = None))]
+    #[allow(clippy::too_many_arguments, reason = "keyword arguments")]
+    fn counterfactual(
+        &self,
+        py: Python<'_>,
+        source: &Source,
+        treatment: Option<Treatment>,
+        columns: Option<&str>,
+        per_unit: Option<&Bound<'_, PyAny>>,
+        options: &str,
+        ids: Vec<String>,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Answers> {
+        let per_unit = per_unit.map(import_numbers).transpose()?;
+        let options = json::from_text(py, "options", options)?;
+        if treatment.is_none() && columns.is_none() && per_unit.is_none() {
+            return Err(config_error(py, "t", "no treatment is given", "give the treatment to ask about"));
+        }
+        work::run(py, progress, Reading::Data, |watch| {
+            let units = self.model.ask_units(source.units(&self.model)?);
+            let question = match (treatment, columns, per_unit) {
+                (_, Some(columns), _) => units.under_columns(columns),
+                (_, None, Some(values)) => {
+                    units.under(Units::from_f64("t", vec![self.model.shapes().t], &values)?)
+                }
+                (treatment, None, None) => units.under(treatment.map(Treatment::text).unwrap_or_default()),
+            };
+            self.answer(question, &options, &ids, watch)
+        })
+    }
+
+    #[pyo3(signature = (source, t0, t1, options = "{}", ids = vec![], progress = None))]
+    #[allow(clippy::too_many_arguments, reason = "keyword arguments")]
+    fn effect(
+        &self,
+        py: Python<'_>,
+        source: &Source,
+        t0: Treatment,
+        t1: Treatment,
+        options: &str,
+        ids: Vec<String>,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Answers> {
+        let options = json::from_text(py, "options", options)?;
+        let (t0, t1) = (t0.text(), t1.text());
+        work::run(py, progress, Reading::Data, |watch| {
+            let question = self.model.ask_units(source.units(&self.model)?).effect(t0, t1);
+            self.answer(question, &options, &ids, watch)
+        })
+    }
+
+    #[pyo3(signature = (source, grid, options = "{}", ids = vec![], progress = None))]
+    fn curve(
+        &self,
+        py: Python<'_>,
+        source: &Source,
+        grid: &str,
+        options: &str,
+        ids: Vec<String>,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Answers> {
+        let options = json::from_text(py, "options", options)?;
+        let grid: CurveGrid = json::from_text(py, "grid", grid)?;
+        work::run(py, progress, Reading::Data, |watch| {
+            let grid = self.curve_treatments(source, &grid)?;
+            let question = self.model.ask_units(source.units(&self.model)?).curve(&grid);
+            self.answer(question, &options, &ids, watch)
+        })
+    }
+
+    #[pyo3(signature = (source, t0, t1, options = "{}", progress = None))]
+    fn averages(
+        &self,
+        py: Python<'_>,
+        source: &Source,
+        t0: Treatment,
+        t1: Treatment,
+        options: &str,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<String> {
+        let options: QuestionOptions = json::from_text(py, "options", options)?;
+        let (t0, t1) = (t0.text(), t1.text());
+        let summary = work::run(py, progress, Reading::Data, |watch| {
+            let model = &self.model;
+            let (from, to) = (model.parse_treatment(&t0)?, model.parse_treatment(&t1)?);
+            let mut contrast = Contrast::new(model, &from, &to, options.ask());
+            let mut added = Ok(());
+            let question = model.ask_units(source.units(model)?).effect(&from[..], &to[..]);
+            let question = question.options(options.ask()).monitor(watch).inspect(|units, answers| {
+                if added.is_ok() {
+                    added = contrast.add(units, answers);
+                }
+            });
+            question.run()?;
+            added?;
+            contrast.finish()
+        })?;
+        json::to_text(&summary)
+    }
+
+    #[pyo3(signature = (source, options = "{}", progress = None))]
+    fn verdicts(
+        &self,
+        py: Python<'_>,
+        source: &Source,
+        options: &str,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<String> {
+        let options: QuestionOptions = json::from_text(py, "options", options)?;
+        let trust = work::run(py, progress, Reading::Data, |_| {
+            let units = self.model.read_observed_units(source.units(&self.model)?)?.read_all()?;
+            let units = units.ok_or_else(no_units)?.units;
+            self.model.trust(&units.data, options.ask())
+        })?;
+        json::to_text(&trust)
+    }
+
+    #[pyo3(signature = (source, spec, data_name, progress = None))]
+    fn report(
+        &self,
+        py: Python<'_>,
+        source: &Source,
+        spec: &str,
+        data_name: &str,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<(String, String)> {
+        let options: PageOptions = json::from_text(py, "report", spec)?;
+        let page = work::run(py, progress, Reading::Data, |watch| {
+            let model = &self.model;
+            let parse = |text: &Option<String>| {
+                text.as_ref().map(|text| model.parse_treatment(text)).transpose()
+            };
+            let ask = AskOptions { rho: options.rho, level: options.level };
+            let spec = PageSpec {
+                question: ReportSpec { from: parse(&options.from)?, to: parse(&options.to)?, ask },
+                units: &options.units,
+                model: &options.model_name,
+                data: data_name,
+                checksum: checksum(&model.to_bytes()?),
+                provenance: Provenance::Python {
+                    report: options.report_code.clone(),
+                    fit: options.fit_code.clone(),
+                },
+            };
+            HtmlReport::new(model, model.read_observed_units(source.units(model)?)?, &spec, watch)
+        })?;
+        let numbers = json::to_text(&page)?;
+        Ok((page.html, numbers))
+    }
+}
+
+impl Model {
+    /// Answers a question, batch by batch.
+    fn answer(
+        &self,
+        question: UnitsQuestion<'_>,
+        options: &QuestionOptions,
+        ids: &[String],
+        watch: &Watch,
+    ) -> Result<Answers> {
+        let (mut counts, mut batches) = (AnswerCounts::default(), Vec::new());
+        let question = question
+            .only(ids)
+            .options(options.ask())
+            .rho_bounds(options.rho_bounds)
+            .distributions(options.distributions)
+            .allow_empty(options.allow_empty)
+            .monitor(watch)
+            .inspect(|units, answers| counts.add_repeated(answers, units.data.len()));
+        let summary = question.for_each(|batch| {
+            batches.push(batch);
+            Ok(())
+        })?;
+        counts.set_read(&summary);
+        let schema = batches.first().ok_or_else(no_units)?.schema();
+        Ok(Answers { schema, batches, counts, rho: self.model.used_rho(options.ask().rho) })
+    }
+
+    /// The treatments of a curve.
+    fn curve_treatments(&self, source: &Source, grid: &CurveGrid) -> Result<Units> {
+        let model = &self.model;
+        if let Some(texts) = &grid.texts {
+            let points = texts.iter().map(|text| model.parse_treatment(text)).collect::<Result<Vec<_>>>()?;
+            return Units::new("grid", vec![model.shapes().t], points.concat());
+        }
+        let over = grid.over.as_deref();
+        let amounts = match &grid.values {
+            Some(values) => Some(values.clone()),
+            None => {
+                let units = model.read_units(source.units(model)?, None)?;
+                model.curve_amounts(units, over, grid.points.unwrap_or(CURVE_POINTS))?
+            }
+        };
+        model.curve_grid(&CurveSpec { over, amounts: amounts.as_deref(), held: grid.hold.as_deref() })
+    }
+}
+
+fn no_units() -> Error {
+    Error::data("table", "there are no units to ask about", "give at least one unit")
+}

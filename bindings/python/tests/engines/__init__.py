@@ -1,0 +1,1 @@
+"""What the tests of all engines share: units, a model, and the contract that every engine keeps."""
