@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use serde::Serialize;
 
-use crate::arrow::export_stream;
+use crate::arrow::{ArrowValues, export_stream};
 use crate::json;
 
 /// Answers, with the columns that the program writes.
@@ -18,6 +18,8 @@ use crate::json;
 pub(crate) struct Answers {
     pub schema: SchemaRef,
     pub batches: Vec<RecordBatch>,
+    /// The row of every unit in its table, if a unit is a row.
+    pub rows: Option<Vec<i64>>,
     pub counts: AnswerCounts,
     pub rho: UsedRho,
 }
@@ -50,6 +52,11 @@ impl Answers {
         // answers have one schema; consumers that want another cast
         let _ = requested_schema;
         export_stream(py, self.schema.clone(), self.batches.clone())
+    }
+
+    #[getter]
+    fn rows(&self) -> Option<ArrowValues> {
+        self.rows.clone().map(ArrowValues::from)
     }
 
     #[getter]

@@ -3,12 +3,16 @@
 
 use std::ffi::CStr;
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray as _;
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi, to_ffi};
 use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use arrow_array::types::{Float32Type, Float64Type};
-use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchIterator, RecordBatchReader, make_array};
+use arrow_array::{
+    Array, ArrayRef, Float32Array, Int64Array, RecordBatch, RecordBatchIterator, RecordBatchReader,
+    make_array,
+};
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -75,8 +79,37 @@ pub(crate) fn export_stream<'py>(
     PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(reader)), STREAM)
 }
 
+/// Numbers for consumers of Arrow arrays.
+#[pyclass(frozen, module = "cfqp._cfqp")]
+pub(crate) struct ArrowValues(ArrayRef);
+
+#[pymethods]
+impl ArrowValues {
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_array__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let _ = requested_schema;
+        export_array(py, &self.0)
+    }
+}
+
+impl From<Vec<f32>> for ArrowValues {
+    fn from(values: Vec<f32>) -> Self {
+        Self(Arc::new(Float32Array::from(values)))
+    }
+}
+
+impl From<Vec<i64>> for ArrowValues {
+    fn from(values: Vec<i64>) -> Self {
+        Self(Arc::new(Int64Array::from(values)))
+    }
+}
+
 /// An array as the capsules of `__arrow_c_array__`.
-pub(crate) fn export_array<'py>(py: Python<'py>, array: &ArrayRef) -> PyResult<Bound<'py, PyTuple>> {
+fn export_array<'py>(py: Python<'py>, array: &ArrayRef) -> PyResult<Bound<'py, PyTuple>> {
     let (array, schema) = to_ffi(&array.to_data()).map_err(|error| invalid(&error))?;
     let schema = PyCapsule::new_with_value(py, schema, SCHEMA)?;
     let array = PyCapsule::new_with_value(py, array, ARRAY)?;

@@ -37,11 +37,7 @@ pub(crate) fn config_error(py: Python<'_>, field: &'static str, problem: &str, h
     exception(py, &Error::config(field, problem, hint), Reading::Data)
 }
 
-fn raise<'py>(
-    py: Python<'py>,
-    class: &str,
-    arguments: impl PyCallArgs<'py>,
-) -> PyResult<PyErr> {
+fn raise<'py>(py: Python<'py>, class: &str, arguments: impl PyCallArgs<'py>) -> PyResult<PyErr> {
     let class = py.import("cfqp._errors")?.getattr(class)?;
     Ok(PyErr::from_value(class.call1(arguments)?))
 }

@@ -20,11 +20,13 @@ mod _cfqp {
     #[pymodule_export]
     use super::answers::Answers;
     #[pymodule_export]
+    use super::arrow::ArrowValues;
+    #[pymodule_export]
     use super::fit::{check, fit, score_classes};
     #[pymodule_export]
     use super::model::Model;
     #[pymodule_export]
-    use super::simulate::{ArrowValues, simulate};
+    use super::simulate::simulate;
     #[pymodule_export]
     use super::source::Source;
 

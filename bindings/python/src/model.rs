@@ -31,7 +31,7 @@ pub(crate) struct Model {
 #[serde(default, deny_unknown_fields)]
 struct QuestionOptions {
     level: f64,
-    rho: Rho,
+    rho: Option<Rho>,
     rho_bounds: bool,
     distributions: bool,
     allow_empty: bool,
@@ -39,14 +39,14 @@ struct QuestionOptions {
 
 impl Default for QuestionOptions {
     fn default() -> Self {
-        let AskOptions { level, rho } = AskOptions::default();
-        Self { level, rho, rho_bounds: false, distributions: false, allow_empty: false }
+        let AskOptions { level, .. } = AskOptions::default();
+        Self { level, rho: None, rho_bounds: false, distributions: false, allow_empty: false }
     }
 }
 
 impl QuestionOptions {
     fn ask(&self) -> AskOptions {
-        AskOptions { rho: self.rho, level: self.level }
+        AskOptions { rho: self.rho.unwrap_or_default(), level: self.level }
     }
 }
 
@@ -69,7 +69,7 @@ struct PageOptions {
     from: Option<String>,
     to: Option<String>,
     level: f64,
-    rho: Rho,
+    rho: Option<Rho>,
     model_name: String,
     /// The code that makes the report, and the code that fits the model.
     report_code: String,
@@ -263,6 +263,11 @@ impl Model {
         json::to_text(&trust)
     }
 
+    fn export_onnx(&self, py: Python<'_>, folder: &str) -> PyResult<Vec<String>> {
+        let files = work::run(py, None, Reading::Data, |_| self.model.export_onnx(Path::new(folder)))?;
+        Ok(files.iter().map(|path| path.display().to_string()).collect())
+    }
+
     #[pyo3(signature = (source, spec, data_name, progress = None))]
     fn report(
         &self,
@@ -275,10 +280,9 @@ impl Model {
         let options: PageOptions = json::from_text(py, "report", spec)?;
         let page = work::run(py, progress, Reading::Data, |watch| {
             let model = &self.model;
-            let parse = |text: &Option<String>| {
-                text.as_ref().map(|text| model.parse_treatment(text)).transpose()
-            };
-            let ask = AskOptions { rho: options.rho, level: options.level };
+            let parse =
+                |text: &Option<String>| text.as_ref().map(|text| model.parse_treatment(text)).transpose();
+            let ask = AskOptions { rho: options.rho.unwrap_or_default(), level: options.level };
             let spec = PageSpec {
                 question: ReportSpec { from: parse(&options.from)?, to: parse(&options.to)?, ask },
                 units: &options.units,
@@ -306,7 +310,7 @@ impl Model {
         ids: &[String],
         watch: &Watch,
     ) -> Result<Answers> {
-        let (mut counts, mut batches) = (AnswerCounts::default(), Vec::new());
+        let (mut counts, mut batches, mut rows) = (AnswerCounts::default(), Vec::new(), Some(Vec::new()));
         let question = question
             .only(ids)
             .options(options.ask())
@@ -314,14 +318,20 @@ impl Model {
             .distributions(options.distributions)
             .allow_empty(options.allow_empty)
             .monitor(watch)
-            .inspect(|units, answers| counts.add_repeated(answers, units.data.len()));
+            .inspect(|units, answers| {
+                counts.add_repeated(answers, units.data.len());
+                rows = rows.take().zip(units.rows.as_ref()).map(|(mut rows, own)| {
+                    rows.extend(own.iter().map(|&row| row as i64));
+                    rows
+                });
+            });
         let summary = question.for_each(|batch| {
             batches.push(batch);
             Ok(())
         })?;
         counts.set_read(&summary);
         let schema = batches.first().ok_or_else(no_units)?.schema();
-        Ok(Answers { schema, batches, counts, rho: self.model.used_rho(options.ask().rho) })
+        Ok(Answers { schema, batches, rows, counts, rho: self.model.used_rho(options.ask().rho) })
     }
 
     /// The treatments of a curve.

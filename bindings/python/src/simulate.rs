@@ -1,37 +1,17 @@
 //! Simulated units with known counterfactuals.
 
-use std::sync::Arc;
-
-use arrow_array::{ArrayRef, Float32Array};
 use cfqp::sim::{Cardio, DigitSource, Digits, Ihdp, Oscillator, Simulated};
 use cfqp::{Error, Result, Units};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::PyDict;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::arrow::export_array;
+use crate::arrow::ArrowValues;
 use crate::error::Reading;
 use crate::json;
 use crate::work;
-
-/// Numbers for consumers of Arrow arrays.
-#[pyclass(frozen, module = "cfqp._cfqp")]
-pub(crate) struct ArrowValues(ArrayRef);
-
-#[pymethods]
-impl ArrowValues {
-    #[pyo3(signature = (requested_schema = None))]
-    fn __arrow_c_array__<'py>(
-        &self,
-        py: Python<'py>,
-        requested_schema: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyTuple>> {
-        let _ = requested_schema;
-        export_array(py, &self.0)
-    }
-}
 
 /// The names of the columns of a table; none for series and images.
 #[derive(Serialize)]
@@ -67,7 +47,7 @@ pub(crate) fn simulate<'py>(
             arrays.set_item(name, array(units))?;
         }
     }
-    let numbers = |values: Vec<f32>| (vec![values.len()], ArrowValues(Arc::new(Float32Array::from(values))));
+    let numbers = |values: Vec<f32>| (vec![values.len()], ArrowValues::from(values));
     arrays.set_item("z", numbers(truth.z.iter().map(|&z| z as f32).collect()))?;
     if let Some(groups) = data.groups() {
         arrays.set_item("group", numbers(groups.iter().map(|&group| group as f32).collect()))?;
@@ -100,7 +80,7 @@ fn settings<T: DeserializeOwned>(options: Map<String, Value>) -> Result<T> {
 fn array(units: &Units) -> (Vec<usize>, ArrowValues) {
     let shape = [&[units.len()][..], units.shape()].concat();
     let values: Vec<f32> = (0..units.len()).flat_map(|i| units.row(i).to_vec()).collect();
-    (shape, ArrowValues(Arc::new(Float32Array::from(values))))
+    (shape, ArrowValues::from(values))
 }
 
 fn names(x: &Units, t: &Units, y: &Units) -> Names {

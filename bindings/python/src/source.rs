@@ -98,7 +98,6 @@ impl Source {
             Kind::Arrays(arrays) => arrays.for_training().map(|data| Training::Arrays(Arc::new(data))),
         }
     }
-
 }
 
 impl Arrays {

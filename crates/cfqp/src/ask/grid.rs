@@ -63,7 +63,7 @@ mod tests {
         let model = Fit::new(config).run(&data).unwrap();
         let few = data.pick(&[4, 9]).unwrap();
         let ids = Ids::Text(vec!["a".into(), "b".into()]);
-        let batch = UnitBatch { data: few.clone(), ids, treated_at: None, subjects: None };
+        let batch = UnitBatch { data: few.clone(), ids, treated_at: None, subjects: None, rows: None };
         let grid = Units::new("grid", vec![1], vec![0.3, 0.5, 0.7]).unwrap();
         let repeated = GridUnits::new(&batch, &grid).unwrap();
         assert_eq!(repeated.units.ids.text(3), "b");

@@ -391,9 +391,10 @@ impl ArraySource {
         let treatments = self.treatments.as_ref().map(|treatments| treatments.pick(&rows));
         let units = UnitBatch {
             data: self.data.pick(&rows)?,
-            ids: Ids::Rows(rows),
+            ids: Ids::Rows(rows.clone()),
             treated_at: None,
             subjects: None,
+            rows: Some(rows),
         };
         Ok(Some(StreamBatch { units, treatments, asked: None }))
     }
@@ -423,7 +424,7 @@ fn split_treatments(units: UnitBatch, count: usize) -> Result<StreamBatch> {
     };
     let (factual, treatments) = (side("t", 0..given)?, side("treatment", given..given + count)?);
     let data = Dataset::new(units.data.x().clone(), factual, units.data.y().clone())?;
-    let UnitBatch { ids, treated_at, subjects, .. } = units;
-    let units = UnitBatch::new(data, ids, treated_at, subjects)?;
+    let UnitBatch { ids, treated_at, subjects, rows, .. } = units;
+    let units = UnitBatch::new(data, ids, treated_at, subjects)?.with_rows(rows);
     Ok(StreamBatch { units, treatments: Some(treatments), asked: None })
 }

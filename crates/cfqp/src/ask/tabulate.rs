@@ -51,7 +51,7 @@ pub enum AskedTreatments<'a> {
 ///
 /// let treatment = Units::new("t", vec![1], vec![0.5])?;
 /// let answers = model.ask(&data).under(&treatment).answers()?;
-/// let units = UnitBatch { ids: Ids::Rows((0..data.len()).collect()), data, treated_at: None, subjects: None };
+/// let units = UnitBatch::from(data);
 /// let rows = Tabulation::new(&model).output(&units, &AskedTreatments::Outcome(&treatment), &answers);
 /// assert_eq!(rows.names()[..6], ["row", "t", "t_new", "y0", "lower_y0", "upper_y0"]);
 /// # Ok(())
@@ -370,8 +370,7 @@ mod tests {
         let model = Fit::new(config).run(&data).unwrap();
         let ask = AskOptions::default();
         let (low, high) = (treatment(0.3), treatment(0.7));
-        let ids = Ids::Rows((0..data.len()).collect());
-        let units = UnitBatch { data: data.clone(), ids, treated_at: None, subjects: None };
+        let units = UnitBatch::from(data.clone());
         let answers = model.outcomes(&data, &high, ask).unwrap();
         let tabulation = Tabulation::new(&model);
         let output = tabulation.output(&units, &AskedTreatments::Outcome(&high), &answers);

@@ -15,7 +15,7 @@ use super::question::Treatments;
 use super::rho::RhoBound;
 use super::stream::{StreamBatch, UnitStream};
 use super::tabulate::{AskedTreatments, Tabulation};
-use crate::data::table::{Ids, OutputBatch, ReadSummary, UnitBatch, write_table};
+use crate::data::table::{OutputBatch, ReadSummary, UnitBatch, write_table};
 use crate::data::{Dataset, Units};
 use crate::model::Model;
 use crate::runtime::Monitor;
@@ -244,7 +244,7 @@ impl<'a> UnitsQuestion<'a> {
             |name: &str, shape: &[usize]| Units::new(name, shape.to_vec(), vec![0.0; shape.iter().product()]);
         let t = zeros("t", &[shapes.t])?;
         let data = Dataset::new(zeros("x", &shapes.x)?, t.clone(), Units::all_missing(shapes.y.clone(), 1))?;
-        let units = UnitBatch { data, ids: Ids::Rows(vec![0]), treated_at: None, subjects: None };
+        let units = UnitBatch::from(data);
         let from_columns = matches!(self.asking, Asking::OutcomeFrom(_));
         let batch = StreamBatch { units, treatments: from_columns.then_some(t), asked: None };
         let (answered, _) = self.answer_all(batch)?;

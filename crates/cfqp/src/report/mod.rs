@@ -79,7 +79,7 @@ pub struct ReportSpec {
 /// let config = FitConfig { classes: Classes::Given(3), base: Base::Linear, ..FitConfig::default() };
 /// let model = Fit::new(config).run(&data)?;
 ///
-/// let units = UnitBatch { ids: Ids::Rows((0..data.len()).collect()), data, treated_at: None, subjects: None };
+/// let units = UnitBatch::from(data);
 /// let report = Report::new(&model, &units, None, &ReportSpec::default())?;
 /// assert_eq!((report.data.units, report.classes.len()), (200, 3));
 /// for response in &report.classes[0].responses {

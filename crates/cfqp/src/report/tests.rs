@@ -1,7 +1,6 @@
 use super::*;
 use crate::ask::StreamBatch;
 use crate::config::{Base, Classes};
-use crate::data::table::Ids;
 use crate::fit::Fit;
 use crate::sim::Oscillator;
 
@@ -9,7 +8,7 @@ fn fit_oscillators(classes: usize) -> (UnitBatch, Model) {
     let data = Oscillator::default().simulate(300, 1).unwrap().data;
     let config = FitConfig { classes: Classes::Given(classes), base: Base::Linear, ..FitConfig::default() };
     let model = Fit::new(config).run(&data).unwrap();
-    (UnitBatch { ids: Ids::Rows((0..data.len()).collect()), data, treated_at: None, subjects: None }, model)
+    (UnitBatch::from(data), model)
 }
 
 #[test]

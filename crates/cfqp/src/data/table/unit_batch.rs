@@ -18,12 +18,15 @@ pub struct UnitBatch {
     pub treated_at: Option<Vec<f64>>,
     /// The subject of each unit, as the table names it, in a table with subjects.
     pub subjects: Option<Ids>,
+    /// The row of each unit, counted from 0; `None` for a table with one row per sample.
+    pub rows: Option<Vec<usize>>,
 }
 
 /// Units without ids: they are named by their position.
 impl From<Dataset> for UnitBatch {
     fn from(data: Dataset) -> Self {
-        Self { ids: Ids::Rows((0..data.len()).collect()), data, treated_at: None, subjects: None }
+        let rows: Vec<usize> = (0..data.len()).collect();
+        Self { ids: Ids::Rows(rows.clone()), data, treated_at: None, subjects: None, rows: Some(rows) }
     }
 }
 
@@ -39,7 +42,12 @@ impl UnitBatch {
             Some(subjects) => data.with_groups(subjects.indices())?,
             None => data,
         };
-        Ok(Self { data, ids, treated_at, subjects })
+        Ok(Self { data, ids, treated_at, subjects, rows: None })
+    }
+
+    /// The same units, which stand in these rows of their table.
+    pub(crate) fn with_rows(self, rows: Option<Vec<usize>>) -> Self {
+        Self { rows, ..self }
     }
 
     /// The units of all `batches` of one table, one after the other: subjects with the same name are the same.
@@ -49,11 +57,13 @@ impl UnitBatch {
     pub fn concat(batches: Vec<Self>) -> Result<Self> {
         let data = Dataset::concat(&batches.iter().map(|batch| &batch.data).collect::<Vec<_>>())?;
         let treated_at = batches.iter().map(|batch| batch.treated_at.clone()).collect::<Option<Vec<_>>>();
+        let rows = batches.iter().map(|batch| batch.rows.clone()).collect::<Option<Vec<_>>>();
         let (ids, subjects): (Vec<Ids>, Vec<Option<Ids>>) =
             batches.into_iter().map(|batch| (batch.ids, batch.subjects)).unzip();
         let ids = Ids::concat(ids).unwrap_or(Ids::Rows(Vec::new()));
         let subjects = subjects.into_iter().collect::<Option<Vec<_>>>().and_then(Ids::concat);
-        Self::new(data, ids, treated_at.map(|times| times.concat()), subjects)
+        let all = Self::new(data, ids, treated_at.map(|times| times.concat()), subjects)?;
+        Ok(all.with_rows(rows.map(|rows| rows.concat())))
     }
 
     /// The units at `positions`.
@@ -64,7 +74,8 @@ impl UnitBatch {
         let data = self.data.pick(positions)?;
         let treated_at = self.treated_at.as_ref().map(|times| positions.iter().map(|&i| times[i]).collect());
         let subjects = self.subjects.as_ref().map(|subjects| subjects.pick(positions));
-        Ok(Self { data, ids: self.ids.pick(positions), treated_at, subjects })
+        let rows = self.rows.as_ref().map(|rows| positions.iter().map(|&i| rows[i]).collect());
+        Ok(Self { data, ids: self.ids.pick(positions), treated_at, subjects, rows })
     }
 }
 

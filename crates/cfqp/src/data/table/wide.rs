@@ -113,7 +113,9 @@ impl WideConverter<'_> {
             None => data,
         };
         let subjects = subjects.map(|subjects| subjects.pick(&kept));
-        UnitBatch::new(data, ids.pick(&kept), None, subjects).map(Some)
+        let rows = kept.iter().map(|i| chunk.first + i).collect();
+        let batch = UnitBatch::new(data, ids.pick(&kept), None, subjects)?;
+        Ok(Some(batch.with_rows(Some(rows))))
     }
 
     /// Why a unit with these values has to be dropped; NaN stands for a missing value.
