@@ -50,6 +50,9 @@ class Answers:
     def summary(self) -> str:
         """JSON: {"rows": int, "units": int, "dropped": [{"reason": str, "count": int, "first": str}]}"""
     @property
+    def rows(self) -> ArrowArray | None:
+        """The row of the source, counted from 0, of every unit of the answers; None for tables with one row per sample."""
+    @property
     def warnings(self) -> str:
         """JSON: {"answers": int, "ok": int, "flags": {"off_support": int, ...}, "rho": str}, counted over units"""
 

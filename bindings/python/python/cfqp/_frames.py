@@ -34,8 +34,8 @@ class Input:
     source: Source
     kind: str
     """"pandas", "polars", "arrow" or "arrays"."""
-    frame: Any = None
-    """The frame of pandas, for its index."""
+    index: Any = None
+    """The index of a frame of pandas."""
     flat_y: bool = False
     """Whether y is an array of one dimension."""
 
@@ -48,7 +48,7 @@ class Input:
         if self.kind == "pandas":
             frame = table.to_pandas()
             if rows is not None:
-                frame.index = self.frame.index[rows]
+                frame.index = self.index[rows]
             return frame
         return table
 
@@ -59,22 +59,8 @@ class Input:
         table = pa.table(answers)
         if self.kind == "arrays":
             return array_answers(table, tuple(description["y_shape"]), question == "effect", self.flat_y)
-        is_indexed = self.kind == "pandas" and question != "curve" and "wide" in description["layout"]["form"]
-        return self.give_back(table, self._rows(table, description["layout"]["id"]) if is_indexed else None)
-
-    def _rows(self, table: pa.Table, id_name: str | None) -> Any:
-        """The positions in the frame of the rows of `table`; none if ids do not tell them."""
-        if id_name is None:
-            return table["row"].to_numpy()
-        if len(table) == len(self.frame):
-            return slice(None)
-        ids = self.frame[id_name].astype(str)
-        if not ids.is_unique:
-            return None
-        import pandas as pd
-
-        rows = pd.Index(ids).get_indexer(table[id_name].cast("string").to_pylist())
-        return rows if (rows >= 0).all() else None
+        rows = answers.rows if self.kind == "pandas" and question != "curve" else None
+        return self.give_back(table, None if rows is None else pa.array(rows).to_numpy())
 
 
 def read_input(data: Any, new_columns: Mapping[str, Any] | None = None) -> Input:
@@ -104,7 +90,7 @@ def read_input(data: Any, new_columns: Mapping[str, Any] | None = None) -> Input
     if new_columns:
         stream = _with_columns(stream, new_columns)
     name = "Table" if kind == "arrow" else "DataFrame"
-    return Input(Source.from_table(stream, name), kind, data if kind == "pandas" else None)
+    return Input(Source.from_table(stream, name), kind, data.index if kind == "pandas" else None)
 
 
 def is_frame(data: Any) -> bool:
