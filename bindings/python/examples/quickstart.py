@@ -15,7 +15,7 @@ def main(folder: str) -> None:
 
     model = cfqp.CFQP(classes=3, members=2, random_state=0).fit(frame, x="x*", t="t", y="y")
     for verdict in model.diagnose(frame):
-        print(f"{verdict.grade:10} {verdict.title}")
+        print(f"{verdict.grade:10} {verdict.assumption}: {verdict.finding}")
 
     answers = model.counterfactual(frame, t=0.8, level=0.9)
     trusted = answers[answers["flag"] == "ok"]

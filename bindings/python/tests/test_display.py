@@ -52,8 +52,8 @@ def test_names_are_escaped(frame):
 
 def test_diagnoses(model, frame):
     diagnosis = model.diagnose(frame)
-    assert diagnosis["overlap"].title == "Did similar units receive different treatments?"
-    assert len(diagnosis) == 7 and diagnosis.ok == (diagnosis.grade == "ok")
+    assert diagnosis["overlap"].finding and diagnosis.units == 200
+    assert len(diagnosis) == 7 and diagnosis.ok == (diagnosis.grade != "failed")
     assert {verdict.grade for verdict in diagnosis} <= {"ok", "doubtful", "failed", "not_tested"}
     with pytest.raises(KeyError):
         diagnosis["magic"]
@@ -65,6 +65,15 @@ def test_reports(model, frame, tmp_path):
     assert page == report.html and page.lstrip().lower().startswith("<!doctype html")
     assert json.loads(json.dumps(report.data))["units"][0]["id"] == "17"
     assert np.allclose(report.data["question"]["from"], [0.2])
+
+
+def test_reports_have_the_code_of_the_fit(model, frame):
+    assert "cfqp.CFQP(classes=2, base=&#39;linear&#39;" in model.report(frame).html.replace("'", "&#39;")
+    loaded = cfqp.CFQP.from_bytes(model.to_bytes())
+    assert repr(loaded) == "CFQP(classes=2, base='linear', members=2)"
+    page = loaded.report(frame, t0=0.2, t1=0.8).html.replace("'", "&#39;")
+    assert "model.report(data, t0=0.2, t1=0.8)" in page
+    assert "t=[&#39;t&#39;], y=[&#39;y&#39;])" in page
 
 
 @pytest.fixture(autouse=True)

@@ -90,6 +90,8 @@ def test_questions(model, frame):
         model.counterfactual(frame, t=0.5, level=90)
     with pytest.raises(cfqp.ConfigError, match="rho"):
         model.counterfactual(frame, t=0.5, rho=2)
+    with pytest.raises(cfqp.ConfigError, match="rho: 'much' is not a number"):
+        model.counterfactual(frame, t=0.5, rho="much")
     with pytest.raises(TypeError, match="either"):
         model.counterfactual(frame)
     with pytest.raises(TypeError, match="either"):

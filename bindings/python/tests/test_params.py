@@ -90,7 +90,7 @@ def test_files_are_those_of_the_model(model, frame, tmp_path):
     assert loaded.counterfactual(frame, t=0.4).equals(model.counterfactual(frame, t=0.4))
     assert loaded.classes == 2 and loaded.base == "linear" and loaded.random_state == 0
     assert (loaded.n_classes_, loaded.report_) == (model.n_classes_, model.report_)
-    assert cfqp.CFQP.from_bytes(model.to_bytes()).describe() == model.describe() == loaded.describe()
+    assert cfqp.CFQP.from_bytes(model.to_bytes()).describe() == loaded.describe() == model.describe() | {"read": None}
     refitted = loaded.fit(frame, **ROLES)
     assert refitted.to_bytes() == model.to_bytes()
 
@@ -163,3 +163,35 @@ def test_outcomes_of_other_kinds():
     model = cfqp.CFQP(classes=1, members=2).fit(count, x="x*", t="t", y="y", y_kind="count")
     answers = model.counterfactual(count, t=0.9, distribution=True)
     assert {"y=0", "y=1", "y>=20"} <= set(answers.columns)
+
+
+def test_repeated_measurements_of_subjects():
+    repeats = cfqp.simulate("crossing", n=60, seed=1, repeats=3)
+    frame = repeats.to_pandas()
+    assert len(frame) == 180 and frame["subject"].nunique() == 60
+    model = cfqp.CFQP(**SMALL).fit(frame, x="x*", t="t", y="y", group="subject")
+    answers = model.counterfactual(frame, t=0.5)
+    assert set(answers["rho_source"]) == {"learned"} and len(answers) == 180
+    with pytest.raises(cfqp.ConfigError, match="world"):
+        cfqp.simulate("nowhere", 10)
+
+
+def test_categories_and_several_treatments():
+    levels = cfqp.simulate("category", n=150, seed=1)
+    arrays = cfqp.CFQP(classes=1, members=2).fit(levels.arrays).counterfactual(levels.arrays, t=0.5)
+    assert arrays.point.shape == (150, 3) and np.allclose(arrays.point.sum(axis=1), 1, atol=1e-4)
+    frame = levels.to_pandas()
+    frame["level"] = frame[["y0", "y1", "y2"]].idxmax(axis=1)
+    model = cfqp.CFQP(classes=1, members=2).fit(frame, x="x*", t="t", y="level")
+    answers = model.counterfactual(frame, t=0.5)
+    assert {"level", "set_level", "level=y0", "lower_level=y0"} <= set(answers.columns)
+    assert model.effect_interval(frame, 0.2, 0.8)[0].shape == (150, 3)
+    arms = cfqp.simulate("arms", n=150, seed=1)
+    model = cfqp.CFQP(**SMALL).fit(arms.arrays)
+    asked = model.counterfactual(arms.arrays, t=np.tile([0.0, 1.0], (150, 1))).point
+    assert np.array_equal(asked, model.counterfactual(arms.arrays, t=[0, 1]).point)
+    assert model.curve(arms.arrays, [[0, 0], [1, 0], [0, 1]], units=[2]).point.shape == (1, 3)
+    table = arms.to_pandas()
+    fitted = cfqp.CFQP(**SMALL).fit(table, x="x*", t=["t1", "t2"], y="y")
+    own = fitted.counterfactual(table, t=table[["t1", "t2"]], rho=1)
+    assert np.allclose(own["y"], table["y"], atol=1e-4)

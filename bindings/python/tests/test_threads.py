@@ -136,6 +136,7 @@ def test_displays(monkeypatch, capsys):
     monkeypatch.setattr(_progress, "DELAY", 0.0)
     with _progress.Display(True) as display:
         display.callback("2 classes", 5, 10)
+        display._bar.mininterval = 0
         display.callback("3 classes", 9, 10)
     assert "3 classes" in capsys.readouterr().err
     monkeypatch.setattr(_progress, "_is_watched", lambda: False)

@@ -51,7 +51,7 @@ class Answers:
         """JSON: {"rows": int, "units": int, "dropped": [{"reason": str, "count": int, "first": str}]}"""
     @property
     def rows(self) -> ArrowArray | None:
-        """The row of the source that every row of the answers is about; None for tables with one row per sample."""
+        """The row of the source, counted from 0, of every unit of the answers; None for tables with one row per sample."""
     @property
     def warnings(self) -> str:
         """JSON: {"answers": int, "ok": int, "flags": {"off_support": int, ...}, "rho": str}, counted over units"""
@@ -75,7 +75,7 @@ class Model:
     ) -> Answers:
         """The outcome under `treatment`, under the treatments in `columns` (comma-separated) of a table, or under
         `per_unit` (flattened, one row per unit; for arrays).
-        `options`: JSON {"level": 0.9, "rho": number|null (auto), "rho_bounds": false, "distributions": false, "allow_empty": false}"""
+        `options`: JSON {"level": 0.9, "rho": "auto"|number, "rho_bounds": false, "distributions": false, "allow_empty": false}"""
     def effect(
         self, source: Source, t0: Treatment, t1: Treatment, options: str = ..., ids: Sequence[str] = ...,
         progress: Progress | None = ...,
@@ -91,13 +91,13 @@ class Model:
         """JSON: {"averages": [{"outcome", "group", "units", "effect", "lower", "upper"}], "plain": [...], "causation": [...]}, as in
         `cfqp effect --json`"""
     def verdicts(self, source: Source, options: str = ..., progress: Progress | None = ...) -> str:
-        """JSON: {"units", "ok", "rho", "rho_source", "verdicts": [{"name", "title", "grade", "figure": float|null, "sentence"}],
+        """JSON: {"units", "ok", "rho", "rho_source", "verdicts": [{"name", "grade", "figure": float|null, "sentence"}],
         "warnings": [{"kind", "text"}]}"""
     def report(
         self, source: Source, spec: str, data_name: str, progress: Progress | None = ...,
     ) -> tuple[str, str]:
         """The HTML page and the same numbers as JSON. `spec`: JSON {"units": [str], "from": str|null, "to": str|null,
-        "level": 0.9, "rho": number|null (auto), "model_name": str, "report_code": str, "fit_code": str}"""
+        "level": 0.9, "rho": "auto"|number, "model_name": str, "report_code": str, "fit_code": str}"""
     def export_onnx(self, folder: str) -> list[str]:
         """Writes the networks as ONNX files; returns their paths."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ._frames import outcome_names
+
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
@@ -40,12 +42,6 @@ def finish(ax: Axes, legend: bool = False) -> Axes:
     if legend and named:
         ax.legend([mark for mark, _ in named], [name for _, name in named], frameon=False)
     return ax
-
-
-def outcome_names(table: pa.Table) -> list[str]:
-    """The outcomes of a table of answers."""
-    names = [name.removeprefix("lower_") for name in table.column_names if name.startswith("lower_")]
-    return [name for name in names if not name.endswith(("_rho0", "_rho1"))]
 
 
 def outcome_column(table: pa.Table, name: str) -> str:

@@ -30,6 +30,9 @@ SETTINGS = (
 """The parameters that are settings of the library, by its names but for the seed."""
 
 
+BASES = ("linear", "mlp", "unet", "transformer")
+
+
 class CFQP(Plots):
     """Counterfactual queries where hidden classes of units respond differently to a treatment.
 
@@ -210,10 +213,11 @@ class CFQP(Plots):
     def _from_native(cls: type[Self], native: _cfqp.Model, threads: int | None) -> Self:
         model = cls(threads=threads)
         model._adopt(native, None)
-        known = {name: model.config_[name] for name in SETTINGS if name in model.config_}
-        if isinstance(known["classes"], dict):
-            known["classes"] = known["classes"]["given"]
-        return model.set_params(**known, random_state=model.config_["seed"])
+        config = model.config_
+        # of the settings of base models, only those of the chosen one matter
+        known = {name: config[name] for name in SETTINGS if config.get(name) and name not in BASES or name == model.base_}
+        known |= {"classes": config["classes"]["given"]} if isinstance(config["classes"], dict) else {}
+        return model.set_params(**known, random_state=config["seed"])
 
     def export_onnx(self, folder: str | os.PathLike[str]) -> list[str]:
         """Writes the networks as ONNX files into `folder` and returns their paths."""

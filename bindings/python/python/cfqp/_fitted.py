@@ -153,7 +153,8 @@ def quietly() -> Iterator[None]:
 def log_dropped(summary: Mapping[str, Any] | None) -> None:
     """Logs why units were dropped."""
     for dropped in (summary or {}).get("dropped", ()):
-        logger.warning("%s units dropped: %s (first: %s)", dropped["count"], dropped["reason"], dropped["first"])
+        units = "1 unit" if dropped["count"] == 1 else f"{dropped['count']:,} units"
+        logger.warning("%s dropped: %s (first: %s)", units, dropped["reason"], dropped["first"])
 
 
 def _warn(counts: Mapping[str, Any], stacklevel: int) -> None:

@@ -86,16 +86,22 @@ def read_input(data: Any, new_columns: Mapping[str, Any] | None = None) -> Input
         if new_columns:
             raise DataError("t: a file has no values per row", "give the column of the file as `t_from`")
         return Input(Source.from_path(os.fspath(data)), "arrow")
-    kind, stream, index = _stream(data)
+    kind, stream = _stream(data)
     if new_columns:
         stream = _with_columns(stream, new_columns)
     name = "Table" if kind == "arrow" else "DataFrame"
-    return Input(Source.from_table(stream, name), kind, index)
+    return Input(Source.from_table(stream, name), kind, data.index if kind == "pandas" else None)
 
 
 def is_frame(data: Any) -> bool:
     """Whether `data` is a table in memory."""
     return _is(data, "pandas", "DataFrame") or _is(data, "polars", "LazyFrame") or hasattr(data, "__arrow_c_stream__")
+
+
+def outcome_names(table: Any) -> list[str]:
+    """The outcomes of a table of answers."""
+    names = [name.removeprefix("lower_") for name in column_names(table) if name.startswith("lower_")]
+    return [name for name in names if not name.endswith(("_rho0", "_rho1"))]
 
 
 def column_names(data: Any) -> list[str]:
@@ -111,16 +117,16 @@ def frame_table(data: Any) -> pa.Table:
     return pa.table(_stream(data)[1])
 
 
-def _stream(data: Any) -> tuple[str, ArrowStream, Any]:
-    """The kind of a frame, the frame as a stream, and its index."""
+def _stream(data: Any) -> tuple[str, ArrowStream]:
+    """The kind of a frame, and the frame as a stream."""
     if _is(data, "pandas", "DataFrame"):
-        return "pandas", _from_pandas(data), data.index
+        return "pandas", _from_pandas(data)
     if _is(data, "polars", "LazyFrame"):
         data = data.collect()
     if _is(data, "polars", "DataFrame"):
-        return "polars", data, None
+        return "polars", data
     if hasattr(data, "__arrow_c_stream__"):
-        return "arrow", data, None
+        return "arrow", data
     raise TypeError(f"data: cannot read units from {type(data).__module__}.{type(data).__qualname__}: {_HINT}")
 
 

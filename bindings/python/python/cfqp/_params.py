@@ -136,20 +136,11 @@ def resources_json(
 
 def options_json(level: float, rho: float | str, **more: bool) -> str:
     """The options of a question; those that are `False` are left out."""
-    options: dict[str, Any] = {"level": level, "rho": shared_noise(rho)}
+    if isinstance(rho, str) and rho != "auto":
+        raise ConfigError(f"rho: {rho!r} is not a number", "give 1 for the same noise, 0 for fresh noise, or auto")
+    options: dict[str, Any] = {"level": level, "rho": rho}
     options.update({name: value for name, value in more.items() if value})
     return to_json(options, "the options of the question")
-
-
-def shared_noise(rho: float | str) -> float | None:
-    """`rho` as the library reads it: nothing for "auto"."""
-    if rho == "auto":
-        return None
-    try:
-        return float(rho)
-    except (TypeError, ValueError):
-        hint = "give 1 for the same noise, 0 for fresh noise, or auto"
-        raise ConfigError(f"rho: {rho!r} is not a number", hint) from None
 
 
 def to_json(values: Any, what: str) -> str:

@@ -15,10 +15,10 @@ from ._drawing import (
     finish,
     new_axes,
     outcome_column,
-    outcome_names,
     series,
 )
 from ._fitted import quietly
+from ._frames import outcome_names
 from ._reports import Reports
 
 if TYPE_CHECKING:

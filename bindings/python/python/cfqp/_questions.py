@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from ._arrays import ArrayAnswers
 from ._fitted import AskOptions, Fitted, unit_ids
-from ._frames import column_names
+from ._frames import column_names, outcome_names
 from ._params import options_json
 from ._progress import ProgressLike
 from ._treatments import TreatmentLike, grid_json, is_per_row, one_treatment, per_row_columns
@@ -184,7 +184,7 @@ class Questions(Fitted):
         answers: Any = self.effect(data, T0, T1, level=1 - alpha, rho=rho)
         if isinstance(answers, ArrayAnswers):
             return answers.lower, answers.upper
-        names = [outcome["name"] for outcome in self.outcomes_]
+        names = outcome_names(answers)
         ends = [np.stack([np.asarray(answers[side + name]) for name in names], axis=1) for side in ("lower_", "upper_")]
         return (ends[0][:, 0], ends[1][:, 0]) if len(names) == 1 else (ends[0], ends[1])
 

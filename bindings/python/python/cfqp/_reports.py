@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ._fitted import unit_ids
-from ._params import options_json, shared_noise, to_json
+from ._params import options_json, to_json
 from ._progress import Display, ProgressLike
 from ._questions import Questions
 from ._results import Diagnosis, Report
@@ -27,6 +27,14 @@ def call(function: str, first: str, arguments: Mapping[str, Any], defaults: Mapp
 
 class Reports(Questions):
     """What a fitted model says about all units together, and how far it can be trusted."""
+
+    def _fit_columns(self) -> Mapping[str, Any]:
+        """The columns of the fit: as given, or, of a loaded model, as stored."""
+        if self._columns is not None or self.layout_ is None or "wide" not in self.layout_["form"]:
+            return self._columns or {}
+        t, y = ([column["name"] for column in columns] for columns in (self.treatments_, self.outcomes_))
+        named = {"x": self._description["covariates"], "t": t, "y": y}
+        return named | {role: self.layout_[role] for role in ("id", "group") if self.layout_.get(role)}
 
     def average_effect(
         self, data: Any, t0: TreatmentLike, t1: TreatmentLike, *, level: float = 0.9, rho: float | str = "auto"
@@ -123,10 +131,10 @@ class Reports(Questions):
             "from": None if t0 is None else treatment_text(t0, "t0"),
             "to": None if t1 is None else treatment_text(t1, "t1"),
             "level": level,
-            "rho": shared_noise(rho),
+            "rho": rho,
             "model_name": name,
             "report_code": call("model.report", "data", asked, DEFAULTS),
-            "fit_code": call(f"cfqp.{self!r}.fit", "data", self._columns or {}),
+            "fit_code": call(f"cfqp.{self!r}.fit", "data", self._fit_columns()),
         }
         with Display(progress) as display:
             page, numbers = native.report(source, to_json(spec, "the report"), source.name, display.callback)

@@ -21,8 +21,6 @@ class Verdict:
     ----------
     assumption : str
         Its name, such as "separation" or "overlap".
-    title : str
-        The question that the verdict answers.
     grade : str
         "ok", "doubtful", "failed" or "not_tested".
     figure : float or None
@@ -32,7 +30,6 @@ class Verdict:
     """
 
     assumption: str
-    title: str
     grade: str
     figure: float | None
     finding: str
@@ -61,7 +58,7 @@ class Diagnosis:
         """From the text of the native module."""
         trust = json.loads(text)
         verdicts = (
-            Verdict(row["name"], row["title"], row["grade"], row["figure"], row["sentence"]) for row in trust["verdicts"]
+            Verdict(row["name"], row["grade"], row["figure"], row["sentence"]) for row in trust["verdicts"]
         )
         return cls(tuple(verdicts), trust["units"], tuple(warning["text"] for warning in trust["warnings"]))
 
@@ -93,9 +90,9 @@ class Diagnosis:
         return "\n".join([table, *(f"warning: {warning}" for warning in self.warnings)])
 
     def _repr_html_(self) -> str:
-        rows = [(f"{_MARKS.get(v.grade, '')} {v.grade}", v.title, v.finding) for v in self]
+        rows = [(f"{_MARKS.get(v.grade, '')} {v.grade}", v.assumption, v.finding) for v in self]
         notes = "".join(f"<div>warning: {html.escape(warning)}</div>" for warning in self.warnings)
-        return html_table(("grade", "question", "finding"), rows, caption=f"Diagnosis on {self.units:,} units") + notes
+        return html_table(("grade", "assumption", "finding"), rows, caption=f"Diagnosis on {self.units:,} units") + notes
 
 
 @dataclass(frozen=True)

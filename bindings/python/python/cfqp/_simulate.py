@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _cfqp
 from ._arrays import Arrays
+from ._params import to_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,7 +86,7 @@ class Simulated:
         return len(self.arrays)
 
 
-def simulate(world: str = "crossing", n: int = 1000, seed: int = 0) -> Simulated:
+def simulate(world: str = "crossing", n: int = 1000, seed: int = 0, **options: float) -> Simulated:
     """Simulates units with known counterfactuals.
 
     Parameters
@@ -97,6 +98,8 @@ def simulate(world: str = "crossing", n: int = 1000, seed: int = 0) -> Simulated
         The number of units.
     seed : int
         The random seed.
+    **options
+        Options of the simulator, such as `sigma`, `rho` and, for tables, `repeats`: the number of units of every subject.
 
     Returns
     -------
@@ -115,7 +118,7 @@ def simulate(world: str = "crossing", n: int = 1000, seed: int = 0) -> Simulated
     import numpy as np
     import pyarrow as pa
 
-    raw, names = _cfqp.simulate(world, n, seed)
+    raw, names = _cfqp.simulate(world, n, seed, to_json(options, "the options of the simulator"))
     arrays = {name: np.asarray(pa.array(values)).reshape(shape) for name, (shape, values) in raw.items()}
     given = json.loads(names)
     columns = {role: given.get(role) or _numbered(role, arrays[role]) for role in ("x", "t", "y")}
@@ -124,7 +127,8 @@ def simulate(world: str = "crossing", n: int = 1000, seed: int = 0) -> Simulated
     if y.shape[1:] == (1,):
         y, y_new = y[:, 0], y_new[:, 0]
         bayes = None if bayes is None else bayes.reshape(-1)
-    units = Arrays(arrays["x"], _one_column(arrays["t"]), y, arrays.get("group"))
+    group = arrays.get("group")
+    units = Arrays(arrays["x"], _one_column(arrays["t"]), y, None if group is None else group.astype(np.int64))
     return Simulated(units, Truth(arrays["z"].reshape(-1).astype(np.int64), _one_column(arrays["t_new"]), y_new, bayes), columns)
 
 
