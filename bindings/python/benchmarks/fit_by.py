@@ -16,16 +16,16 @@ import time
 from pathlib import Path
 from typing import Any
 
+import cfqp
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from _engines import COLUMNS, make_units, start_ray, start_spark
 
-import cfqp
-
 
 def main() -> None:
+    """Fits all groups on every engine."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--groups", type=int, default=1000)
     parser.add_argument("--classes", default="2", help="the number of classes, or auto")
@@ -67,15 +67,15 @@ def write_groups(folder: Path, groups: int) -> int:
 
 
 def run(task: dict[str, Any]) -> None:
+    """Fits all groups on one engine."""
     estimator = cfqp.CFQP(classes=task["classes"], base="linear", members=task["members"], threads=1)
     if task["engine"] == "spark":
         import cfqp.spark as engine
 
         data = start_spark(2).read.parquet(task["folder"])
     else:
-        import ray
-
         import cfqp.ray as engine
+        import ray
 
         start_ray(cpus=2)
         data = ray.data.read_parquet(task["folder"])
@@ -86,10 +86,13 @@ def run(task: dict[str, Any]) -> None:
 
 
 def report(engine: str, fits: Any, models: int, seconds: float) -> None:
+    """Prints what came of the fits."""
     times = fits.table["seconds"].to_numpy()
     sizes = pc.binary_length(fits.table["model"])
     print(f"\n{engine}: {models:,} models, {len(fits.failures)} reports, {seconds:.1f} s with two workers")
-    print(f"  one fit: median {np.median(times):.2f} s, max {times.max():.2f} s; all fits one after the other {times.sum():.1f} s")
+    print(
+        f"  one fit: median {np.median(times):.2f} s, max {times.max():.2f} s; all fits one after the other {times.sum():.1f} s"
+    )
     print(f"  models: {pc.sum(sizes).as_py() / 2**20:,.1f} MiB, the largest {pc.max(sizes).as_py() / 2**10:,.0f} KiB")
     for row in fits.failures.to_pylist():
         print(f"  shop {row['shop']} ({row['rows']} rows), {row['error']}: {row['message']}\n    hint: {row['hint']}", flush=True)

@@ -13,12 +13,11 @@ import pytest
 
 pytest.importorskip("ray.data", reason="ray[data] is not installed")
 
+import cfqp.ray  # noqa: E402
 import ray  # noqa: E402
 from engines.contract import Contract, model  # noqa: E402, F401
 from engines.units import COLUMNS, make_units, quick  # noqa: E402
 from ray.cluster_utils import Cluster  # noqa: E402
-
-import cfqp.ray  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 

@@ -21,10 +21,9 @@ psutil = pytest.importorskip("psutil", reason="psutil is not installed")
 if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
     pytest.skip("Spark needs Java", allow_module_level=True)
 
+import cfqp.spark  # noqa: E402
 from engines.contract import Contract, model  # noqa: E402, F401
 from pyspark.sql import DataFrame, SparkSession  # noqa: E402
-
-import cfqp.spark  # noqa: E402
 
 
 class Spark:

@@ -182,9 +182,9 @@ def _sent(df: DataFrame, data: bytes) -> Callable[[], bytes]:
 
 def _cores(df: DataFrame) -> int:
     try:
-        return df.sparkSession.sparkContext.defaultParallelism
+        return int(df.sparkSession.sparkContext.defaultParallelism)
     except Exception:  # Spark Connect raises its own error
-        return int(df.sparkSession.conf.get("spark.sql.shuffle.partitions", "200")) // _PARTITIONS_PER_CORE + 1
+        return int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200) // _PARTITIONS_PER_CORE + 1
 
 
 def _arrow_schema(df: DataFrame) -> pa.Schema:
