@@ -60,8 +60,8 @@ class Spark:
         return [p for p in processes if any("CoarseGrainedExecutorBackend" in word for word in p.cmdline())]
 
     def lose_worker(self) -> None:
-        executors = self.executors()
-        assert len(executors) == 2
+        while len(executors := self.executors()) < 2:  # one may be starting
+            time.sleep(0.1)
         executors[0].send_signal(signal.SIGKILL)
         executors[0].wait(10)
 
