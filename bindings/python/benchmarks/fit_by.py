@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def write_groups(folder: Path, groups: int) -> int:
-    """Writes all groups to eight files, in random order: one is too small, one has one treatment, one has no outcome."""
+    """Writes all groups to eight files, in random order: one is too small, one has an absurd value, one has no outcome."""
     rng = np.random.default_rng(0)
     sizes = np.exp(rng.uniform(np.log(50), np.log(5_000), groups)).astype(int)
     sizes[0] = 3
@@ -54,7 +54,8 @@ def write_groups(folder: Path, groups: int) -> int:
     for group, size in enumerate(sizes):
         part = make_units(int(size), group, 10_000 * group)
         if group == 1:
-            part = part.set_column(part.column_names.index("t"), "t", pa.array(np.full(size, 0.5)))
+            values = np.where(np.arange(size) == 7, 1e30, part["x0"].to_numpy())
+            part = part.set_column(part.column_names.index("x0"), "x0", pa.array(values))
         if group == 2:
             part = part.set_column(part.column_names.index("y"), "y", pa.nulls(size, pa.float64()))
         parts.append(part.append_column("shop", pa.array(np.full(size, group))))

@@ -148,7 +148,7 @@ class Contract:
 
     def test_fits_by_group_report_failures_by_key(self, engine: Engine, tmp_path: Path) -> None:
         sizes = {f"r{i:02d}": 40 + 10 * (i % 7) for i in range(38)} | {"small": 3, None: 50}
-        table = broken(make_groups(sizes), "r05", "dose", 0.5)
+        table = broken(make_groups(sizes), "r05", "age", None)
         table = broken(table, "r11", "outcome", None)
         table = table.take(pa.array(np.random.default_rng(0).permutation(len(table))))
         frame = engine.slowed(engine.frame(cut(table, 1_000, len(table) - 1_000)), tmp_path, seconds=0)
