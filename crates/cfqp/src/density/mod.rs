@@ -17,6 +17,7 @@ mod refit;
 mod rows;
 mod scale;
 mod selection;
+mod streaming;
 #[cfg(test)]
 mod testing;
 mod training;
@@ -33,4 +34,5 @@ pub(crate) use network::Form;
 pub(crate) use rows::Rows;
 pub(crate) use scale::OutcomeScale;
 pub(crate) use selection::{FittedMember, Problem, Score, Selected, Tried};
+pub(crate) use streaming::{Shards, Streamed};
 pub(crate) use views::{Question, class_views};

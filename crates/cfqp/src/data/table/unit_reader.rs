@@ -80,6 +80,26 @@ impl UnitReader {
         batch_size: usize,
         max_in_memory: u64,
     ) -> Result<Self> {
+        let mut reader = Self::open_parts(layout, path, rules, batch_size, max_in_memory)?;
+        if layout.group.is_some() {
+            reader.read_into_one_batch()?;
+        }
+        Ok(reader)
+    }
+
+    /// As [`open`](Self::open), with missing covariates allowed and in batches even if there are subjects: other batches may
+    /// have more units of a subject.
+    pub(super) fn open_in_parts(layout: &Layout, path: &Path, batch_size: usize) -> Result<Self> {
+        Self::open_parts(layout, path, UnitRules::observed(true), batch_size, MAX_IN_MEMORY_BYTES)
+    }
+
+    fn open_parts(
+        layout: &Layout,
+        path: &Path,
+        rules: UnitRules,
+        batch_size: usize,
+        max_in_memory: u64,
+    ) -> Result<Self> {
         let options = layout.file_options(path);
         let columns = read_column_names(path, &options)?;
         let absent = rules.absent_columns(layout, &columns);
@@ -102,7 +122,7 @@ impl UnitReader {
                 State::InMemory(batch.map(Box::new), 0)
             }
         };
-        let mut reader = Self {
+        Ok(Self {
             path: path.to_owned(),
             layout: layout.clone(),
             reading,
@@ -111,11 +131,7 @@ impl UnitReader {
             state,
             is_reported: false,
             summary,
-        };
-        if layout.group.is_some() {
-            reader.read_into_one_batch()?;
-        }
-        Ok(reader)
+        })
     }
 
     /// Reads all units, which are then returned as one batch.
