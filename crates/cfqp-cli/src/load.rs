@@ -82,7 +82,9 @@ impl Input {
         match FileFormat::from_path(&self.data) {
             Some(FileFormat::Npz) => self.load().map(FitData::Arrays),
             // validation data are joined in memory
-            _ if self.valid.is_some() => Ok(FitData::Table(TableUnits::InMemory(Table::read(&self.data, &self.spec)?))),
+            _ if self.valid.is_some() => {
+                Ok(FitData::Table(TableUnits::InMemory(Table::read(&self.data, &self.spec)?)))
+            }
             _ => Ok(FitData::Table(fit.read_table(&self.data, &self.spec)?)),
         }
     }

@@ -162,8 +162,17 @@ fn run_cfqp(folder: &Path, line: &str) -> Result<Timed> {
 }
 
 fn summary(runs: &[Run]) -> String {
-    let header =
-        ["rows", "limit", "read (s)", "explored (s)", "all (s)", "peak (MB)", "K", "error / limit", "coverage"];
+    let header = [
+        "rows",
+        "limit",
+        "read (s)",
+        "explored (s)",
+        "all (s)",
+        "peak (MB)",
+        "K",
+        "error / limit",
+        "coverage",
+    ];
     let row = |run: &Run| {
         vec![
             format_count(run.rows),

@@ -365,7 +365,10 @@ pub(super) fn run(args: &SimulateArgs) -> Result<Output> {
 fn write_without_truth(args: &TableArgs, shape: FileShape, out: &Path, start: Instant) -> Result<Output> {
     if shape == FileShape::Npz {
         let message = format!("{}: arrays are written with the truth", out.display());
-        return Err(Failure::new(message, "use the extension .parquet, .arrow or .csv, or leave --no-truth out"));
+        return Err(Failure::new(
+            message,
+            "use the extension .parquet, .arrow or .csv, or leave --no-truth out",
+        ));
     }
     let (table, seed) = (args.table(), args.common.seed);
     let part = |first: usize| table.simulate_range(first..(first + SUBJECTS_AT_ONCE).min(args.n), seed);

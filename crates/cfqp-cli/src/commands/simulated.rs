@@ -179,7 +179,8 @@ pub(super) fn write_parts(
         let (subjects, data) = part?;
         let rows: Vec<usize> = (first..first + data.len()).collect();
         first += data.len();
-        let groups = data.groups().map(|groups| groups.iter().map(|group| subjects as i64 + i64::from(*group)));
+        let groups =
+            data.groups().map(|groups| groups.iter().map(|group| subjects as i64 + i64::from(*group)));
         Ok(number_sheet(&data, groups.map(Iterator::collect), rows[0]))
     });
     cfqp::data::table::write_table(out, sheets).map(drop)

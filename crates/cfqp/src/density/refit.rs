@@ -78,8 +78,9 @@ mod tests {
     /// The largest slope of the penalised likelihood at the places that are fitted.
     fn largest_slope(learner: &mut Learner<'_>, task: &Task<'_>, places: &[usize]) -> f64 {
         let mut slopes = vec![0.0; learner.parameters().len()];
-        learner
-            .for_each_score(task, |score| slopes.iter_mut().zip(score).for_each(|(sum, s)| *sum += f64::from(*s)));
+        learner.for_each_score(task, |score| {
+            slopes.iter_mut().zip(score).for_each(|(sum, s)| *sum += f64::from(*s))
+        });
         let slope = |&place: &usize| {
             let prior = learner.precision(place) * f64::from(learner.parameters()[place]);
             (slopes[place] + prior).abs()

@@ -203,13 +203,7 @@ impl Problem<'_> {
     }
 
     /// The cross-validated score of a form with starts, as a part of `stage`.
-    fn score(
-        &self,
-        stage: Stage,
-        choice: Choice,
-        subjects: &[usize],
-        starts: &[Solution],
-    ) -> Result<Score> {
+    fn score(&self, stage: Stage, choice: Choice, subjects: &[usize], starts: &[Solution]) -> Result<Score> {
         self.monitor.stage(stage, FOLDS * starts.len());
         let form = self.form(choice);
         let jobs: Vec<(usize, usize)> =

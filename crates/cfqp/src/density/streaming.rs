@@ -105,7 +105,8 @@ impl Problem<'_> {
                 let done = (pass * shards.count() + shard) as f64;
                 let part = ShardPart { pass, shard, rows: &rows, progress: done / total, share: 1.0 / total };
                 let jobs = learners.into_iter().enumerate().collect();
-                learners = self.pool.try_map(jobs, |(i, learner)| self.learn(i, learner, &part, plan.batch))?;
+                learners =
+                    self.pool.try_map(jobs, |(i, learner)| self.learn(i, learner, &part, plan.batch))?;
                 self.monitor.epoch(self.held_out_loss(&members[0], learners[0].averaged(), SHOWN));
             }
         }

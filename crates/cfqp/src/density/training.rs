@@ -213,12 +213,7 @@ enum ElementLikelihood {
 
 impl<'a> Learner<'a> {
     /// A network with these parameters, which learns from `subjects` subjects. Of every class, the smoothness of its curve.
-    pub(super) fn new(
-        form: &'a Form,
-        smoothness: &[f64],
-        subjects: usize,
-        parameters: Vec<f32>,
-    ) -> Self {
+    pub(super) fn new(form: &'a Form, smoothness: &[f64], subjects: usize, parameters: Vec<f32>) -> Self {
         let share = 1.0 / subjects.max(1) as f32;
         let precisions = form.precisions(smoothness).into_iter().map(|precision| precision * share).collect();
         let average = parameters.clone();

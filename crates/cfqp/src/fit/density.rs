@@ -140,7 +140,8 @@ pub(super) fn fit_density(context: &Context<'_>, rest: Rest<'_>) -> Result<Model
 /// What was done with which units of a table on disk.
 fn streamed_note(table: &LargeTable, streamed: Streamed, members: usize) -> String {
     let (sample, all) = (table.sample.len(), table.shards.units);
-    let passes = if streamed.passes == 1 { "one pass".to_owned() } else { format!("{} passes", streamed.passes) };
+    let passes =
+        if streamed.passes == 1 { "one pass".to_owned() } else { format!("{} passes", streamed.passes) };
     let kept = match streamed.improved {
         improved if improved == members => String::new(),
         improved => format!(
@@ -498,7 +499,13 @@ mod tests {
     fn rho_is_learned_from_subjects_seen_more_than_once() {
         for rho in [0.2, 0.8] {
             // much noise: the error of the mean is in the residuals too, and would be taken for noise that rows share
-            let table = Table { world: TableWorld::Single, repeats: 2, rho: Some(rho), sigma: Some(1.0), ..Table::default() };
+            let table = Table {
+                world: TableWorld::Single,
+                repeats: 2,
+                rho: Some(rho),
+                sigma: Some(1.0),
+                ..Table::default()
+            };
             let data = table.simulate(200, 1).unwrap().data;
             let config = FitConfig { base: Base::Mlp, ..config(1) };
             let learned = Fit::new(config).run(&data).unwrap().learned_rho().unwrap();

@@ -90,7 +90,9 @@ impl<'a> Fit<'a> {
         let UnitData { units, layout } = data.into();
         let joined = self.validation.map_or(0, |validation| validation.units.len());
         let model = setup::with_context(self, units, |context| match context.config.recipe {
-            Recipe::Default if density::applies(context)? => density::fit_density(context, Rest::Joined(joined)),
+            Recipe::Default if density::applies(context)? => {
+                density::fit_density(context, Rest::Joined(joined))
+            }
             Recipe::Default => default::fit_default(context),
             Recipe::Paper => paper::fit_paper(context),
         })?;

@@ -5,8 +5,8 @@ use std::path::Path;
 use super::density::{self, Rest};
 use super::{Fit, setup};
 use crate::config::{Base, Recipe};
-use crate::data::table::{LargeTable, TableSpec, TableUnits, UnitLimits};
 use crate::data::ShardSizes;
+use crate::data::table::{LargeTable, TableSpec, TableUnits, UnitLimits};
 use crate::model::Model;
 use crate::models::{Shapes, YScale};
 use crate::runtime::memory_limit;
@@ -89,7 +89,10 @@ impl Fit<'_> {
             let shapes = Shapes { missing: table.shards.missing_x, ..context.shapes.clone() };
             let context = &Context { shapes: &shapes, ..*context };
             if !density::applies(context)? {
-                let problem = format!("{} covariates are too many for a table on disk", shapes.x.iter().product::<usize>());
+                let problem = format!(
+                    "{} covariates are too many for a table on disk",
+                    shapes.x.iter().product::<usize>()
+                );
                 return Err(Error::data("x", problem, "leave some out, or raise `memory_limit`"));
             }
             density::fit_density(context, Rest::OnDisk(table))

@@ -14,7 +14,12 @@ use crate::{Base, Classes, Dataset, Error, Fit, FitConfig, Model, Monitor, Resou
 const SIZES: ShardSizes = ShardSizes { sample: 400, shard_bytes: 16_000 };
 
 fn config(classes: usize) -> FitConfig {
-    FitConfig { classes: Classes::Given(classes), base: Base::Linear, members: Some(2), ..FitConfig::default() }
+    FitConfig {
+        classes: Classes::Given(classes),
+        base: Base::Linear,
+        members: Some(2),
+        ..FitConfig::default()
+    }
 }
 
 fn spec(data: &Dataset) -> TableSpec {
@@ -31,10 +36,14 @@ fn spec(data: &Dataset) -> TableSpec {
 /// Writes the units at `rows` as a CSV file.
 fn write(data: &Dataset, rows: &[usize], path: &Path) {
     let parts = [("x", data.x()), ("t", data.t()), ("y", data.y())];
-    let names = parts.iter().flat_map(|(name, units)| (0..units.elements()).map(move |i| format!("{name}{i}")));
+    let names =
+        parts.iter().flat_map(|(name, units)| (0..units.elements()).map(move |i| format!("{name}{i}")));
     let mut text = names.chain(["subject".to_owned()]).collect::<Vec<_>>().join(",") + "\n";
     for &row in rows {
-        parts.iter().flat_map(|(_, units)| units.row(row).to_vec()).for_each(|value| write!(text, "{value},").unwrap());
+        parts
+            .iter()
+            .flat_map(|(_, units)| units.row(row).to_vec())
+            .for_each(|value| write!(text, "{value},").unwrap());
         writeln!(text, "s{}", data.groups().map_or(0, |groups| groups[row])).unwrap();
     }
     std::fs::write(path, text).unwrap();
@@ -109,7 +118,10 @@ fn a_fit_to_rows_on_disk_agrees_with_one_in_memory() {
     assert_eq!(streamed.data_hash(), in_memory.data_hash());
     assert_eq!(streamed.fit_report().units.train, 2500);
     let notes = &streamed.fit_report().notes;
-    assert!(notes.iter().any(|note| note.contains("of 2500 units; members trained on streamed halves")), "{notes:?}");
+    assert!(
+        notes.iter().any(|note| note.contains("of 2500 units; members trained on streamed halves")),
+        "{notes:?}"
+    );
     assert!(streamed.layout().is_some());
 }
 
@@ -130,19 +142,23 @@ fn all_kinds_of_outcomes_are_fitted() {
         let fixture = Fixture::of(world, 1500);
         let model = fixture.streamed(config(1), &fixture.whole(), 2);
         assert_eq!(model.outcome_kinds(), world.outcome_kinds(), "{world:?}");
-        let answers = model.ask(&fixture.data.pick(&[0, 1, 2]).unwrap()).under(fixture.data.t().row(7).to_vec());
+        let answers =
+            model.ask(&fixture.data.pick(&[0, 1, 2]).unwrap()).under(&fixture.data.t().row(7)[..]);
         assert!(answers.answers().unwrap().point.values().iter().all(|y| y.is_finite()), "{world:?}");
     }
 }
 
 #[test]
 fn subjects_stay_whole_and_rho_is_learned() {
-    let table = Table { world: TableWorld::Single, repeats: 3, rho: Some(0.8), sigma: Some(1.0), ..Table::default() };
+    let table =
+        Table { world: TableWorld::Single, repeats: 3, rho: Some(0.8), sigma: Some(1.0), ..Table::default() };
     let fixture = Fixture::new(&table, 700);
     let model = fixture.streamed(config(1), &fixture.whole(), 2);
     let rho = model.learned_rho().unwrap();
     assert!((rho - 0.8).abs() < 0.2, "{rho}");
-    let TableUnits::OnDisk(units) = fixture.read(&Fit::new(config(1)).resources(on_disk(1)), &fixture.whole()) else {
+    let TableUnits::OnDisk(units) =
+        fixture.read(&Fit::new(config(1)).resources(on_disk(1)), &fixture.whole())
+    else {
         panic!("in memory")
     };
     assert_eq!(units.summary.subjects, Some(700));

@@ -68,8 +68,7 @@ impl<F: Read + Write + Seek> Piles<F> {
         let words = std::mem::take(&mut own.rest);
         own.blocks.push(Block { start: self.end, words: words.len() });
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        let written =
-            self.file.seek(SeekFrom::Start(self.end)).and_then(|_| self.file.write_all(&bytes));
+        let written = self.file.seek(SeekFrom::Start(self.end)).and_then(|_| self.file.write_all(&bytes));
         written.map_err(|cause| failed(&self.folder, "written", self.end, cause))?;
         self.end += bytes.len() as u64;
         let own = &mut self.piles[pile];
@@ -91,7 +90,9 @@ impl<F: Read + Write + Seek> Piles<F> {
                 self.file.seek(SeekFrom::Start(block.start)).and_then(|_| self.file.read_exact(&mut bytes));
             read.map_err(|cause| failed(&self.folder, "read", self.end, cause))?;
             words.clear();
-            words.extend(bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])));
+            words.extend(
+                bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])),
+            );
             take(&words)?;
         }
         take(&self.piles[pile].rest)
@@ -116,11 +117,12 @@ mod tests {
 
     fn words<F: Read + Write + Seek>(piles: &mut Piles<F>, pile: usize) -> Vec<u32> {
         let mut all = Vec::new();
-        piles.read(pile, |words| {
-            all.extend_from_slice(words);
-            Ok(())
-        })
-        .unwrap();
+        piles
+            .read(pile, |words| {
+                all.extend_from_slice(words);
+                Ok(())
+            })
+            .unwrap();
         all
     }
 

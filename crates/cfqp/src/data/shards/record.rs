@@ -32,9 +32,11 @@ impl RecordForm {
         out.extend(subject.into_iter().flat_map(|subject| [(subject >> 32) as u32, subject as u32]));
         for units in [data.x(), data.t(), data.y()] {
             let mask = units.mask_row(i);
-            out.extend(units.row(i).iter().enumerate().map(|(j, value)| {
-                if mask.is_none_or(|mask| mask[j]) { value.to_bits() } else { MISSING }
-            }));
+            out.extend(
+                units.row(i).iter().enumerate().map(|(j, value)| {
+                    if mask.is_none_or(|mask| mask[j]) { value.to_bits() } else { MISSING }
+                }),
+            );
         }
     }
 
@@ -47,7 +49,8 @@ impl RecordForm {
         let (x, rest) = record.split_at(self.x);
         let (t, y) = rest.split_at(self.t);
         let content = [x, t, y].into_iter().flat_map(|values| {
-            let observed = values.iter().flat_map(|&word| if word == MISSING { 0 } else { word }.to_le_bytes());
+            let observed =
+                values.iter().flat_map(|&word| if word == MISSING { 0 } else { word }.to_le_bytes());
             // a mask without gaps is the same as none
             let mask = if values.contains(&MISSING) { values } else { &[] };
             observed.chain(mask.iter().map(|&word| u8::from(word != MISSING)))
@@ -60,8 +63,9 @@ impl RecordForm {
         let rows = || records.chunks_exact(self.words());
         let mut start = self.subject_words();
         let mut part = |name: &str, width: usize| {
-            let values: Vec<f32> =
-                rows().flat_map(|row| row[start..start + width].iter().map(|&word| f32::from_bits(word))).collect();
+            let values: Vec<f32> = rows()
+                .flat_map(|row| row[start..start + width].iter().map(|&word| f32::from_bits(word)))
+                .collect();
             start += width;
             let mask = values.iter().map(|value| !value.is_nan()).collect();
             Units::with_mask(name, vec![width], values, Some(mask))

@@ -8,7 +8,8 @@ const FORM: RecordForm = RecordForm { x: 2, t: 1, y: 1, grouped: false };
 /// Units, some of which are equal and some of which lack a covariate.
 fn units(n: usize) -> Dataset {
     let mut rng = stream(1, &["units"]);
-    let x: Vec<f32> = (0..2 * n).map(|i| if i % 3 == 0 { 1.0 } else { rng.random_range(0..40) as f32 }).collect();
+    let x: Vec<f32> =
+        (0..2 * n).map(|i| if i % 3 == 0 { 1.0 } else { rng.random_range(0..40) as f32 }).collect();
     let mask = (0..2 * n).map(|i| i % 11 != 0).collect();
     let x = Units::with_mask("x", vec![2], x, Some(mask)).unwrap();
     let t = Units::new("t", vec![1], (0..n).map(|i| (i % 2) as f32).collect()).unwrap();
@@ -73,7 +74,8 @@ fn subjects_stay_whole() {
     let subjects: Vec<u64> = (0..2000).map(subject).collect();
     let rows: [Vec<usize>; 2] = [(0..900).collect(), (900..2000).collect()];
     let cut: Vec<Dataset> = rows.iter().map(|rows| data.pick(rows).unwrap()).collect();
-    let of_parts: Vec<Vec<u64>> = rows.iter().map(|rows| rows.iter().map(|&row| subjects[row]).collect()).collect();
+    let of_parts: Vec<Vec<u64>> =
+        rows.iter().map(|rows| rows.iter().map(|&row| subjects[row]).collect()).collect();
     let dealt = deal(&cut, Some(&of_parts), 2000);
     let parts = all(&dealt);
     let counted: usize = parts.iter().map(|part| part.subjects().unwrap()).sum();
@@ -92,7 +94,8 @@ fn a_subject_that_does_not_fit_in_memory_is_an_error() {
     let sizes = ShardSizes { sample: 10, shard_bytes: 100 };
     let mut buckets = UnitBuckets::new(form, 2000, sizes, folder.path()).unwrap();
     let n = 2000;
-    let numbers = |width: usize| Units::new("a", vec![width], (0..n * width).map(|i| i as f32).collect()).unwrap();
+    let numbers =
+        |width: usize| Units::new("a", vec![width], (0..n * width).map(|i| i as f32).collect()).unwrap();
     buckets.add(&Dataset::new(numbers(2), numbers(1), numbers(1)).unwrap(), Some(&vec![7; n])).unwrap();
     let error = buckets.deal(&()).err().unwrap();
     assert!(error.to_string().starts_with("group: one subject has rows of more than"), "{error}");

@@ -11,9 +11,7 @@ use super::scanned::ScannedTable;
 use super::spec::TableSpec;
 use super::summary::{Counted, TableSummary};
 use super::unit_reader::UnitReader;
-use crate::data::{
-    Dataset, MAX_KIND_ELEMENTS, MemorySize, RecordForm, ShardSizes, UnitBuckets, UnitShards,
-};
+use crate::data::{Dataset, MAX_KIND_ELEMENTS, MemorySize, RecordForm, ShardSizes, UnitBuckets, UnitShards};
 use crate::error::{Error, Result};
 use crate::rng::fnv1a;
 use crate::runtime::{Monitor, Stage};
@@ -132,10 +130,12 @@ impl LargeTable {
     ) -> Result<Self> {
         let path = scanned.path;
         let sizes = limits.sizes.unwrap_or_else(|| ShardSizes::new(SAMPLE_UNITS, scanned.rows, form));
-        let needed = fit_memory(sizes.sample, form.words()).max(sizes.memory(scanned.rows, form) + PROGRAM_BYTES);
+        let needed =
+            fit_memory(sizes.sample, form.words()).max(sizes.memory(scanned.rows, form) + PROGRAM_BYTES);
         if needed > limits.memory {
             let (needed, limit) = (MemorySize(needed), MemorySize(limits.memory));
-            let problem = format!("a fit to parts of the table needs {needed} of memory; the limit is {limit}");
+            let problem =
+                format!("a fit to parts of the table needs {needed} of memory; the limit is {limit}");
             return Err(Error::file(path, problem, "raise the limit: `memory_limit`"));
         }
         let mut layout = scanned.wide_layout()?;

@@ -155,9 +155,7 @@ impl Table {
         let n = subjects.len();
         let kinds = self.world.outcome_kinds();
         let shapes = Shapes { x: &[self.world.covariates()], t: self.world.treatments(), y: &[kinds.len()] };
-        let rng = |i: usize| {
-            stream(seed, &["table", self.world.name(), &(subjects.start + i).to_string()])
-        };
+        let rng = |i: usize| stream(seed, &["table", self.world.name(), &(subjects.start + i).to_string()]);
         if self.world.is_number() {
             return simulate_subjects(n, self.repeats, &shapes, |i| self.draw(&mut rng(i)));
         }
