@@ -134,22 +134,11 @@ fn compared_table(tried: &[ClassScore]) -> String {
     align_rows(&rows) + rule
 }
 
-/// The best result of every start, best first. A start may have been run with both kinds of sharing.
-pub(crate) fn best_per_start(starts: &[StartReport]) -> Vec<&StartReport> {
-    let mut best: Vec<&StartReport> = Vec::new();
-    for start in starts {
-        if best.iter().all(|other| other.start != start.start) {
-            best.push(start);
-        }
-    }
-    best
-}
-
 fn starts_text(report: &FitReport) -> String {
     if report.starts.is_empty() {
         return String::new();
     }
     let name = |start: &&StartReport| format!("{} {:.2}", start.start.name(), start.agreement);
-    let starts: Vec<String> = best_per_start(&report.starts).iter().map(name).collect();
+    let starts: Vec<String> = report.best_starts().iter().map(name).collect();
     format!("starts, best first, with their agreement with the best: {}\n", starts.join(", "))
 }

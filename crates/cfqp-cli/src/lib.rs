@@ -6,7 +6,6 @@
 #![allow(missing_docs, reason = "shared by the project's own programs only")]
 
 pub mod args;
-pub mod chart;
 mod columns;
 mod commands;
 pub mod comparison_table;
@@ -15,12 +14,10 @@ pub mod files;
 mod fit_command;
 mod fit_summary;
 pub mod format;
-mod html;
 pub mod interrupt;
 mod load;
 mod memory;
 pub mod output;
-pub mod png;
 pub mod progress;
 pub mod resources;
 pub mod run_progress;

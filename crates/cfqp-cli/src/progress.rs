@@ -166,6 +166,10 @@ impl Counter {
 }
 
 impl Monitor for Counter {
+    fn units(&self, units: usize) {
+        self.add(units);
+    }
+
     fn stopped(&self) -> bool {
         interrupt::stopped()
     }

@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
 
     // from file to file, for tables larger than memory
-    let read = model.ask_file(&patients).under(0.8).write(&answers)?;
+    let read = model.ask_units(&patients).under(0.8).write(&answers)?;
     println!("{} rows answered", read.units);
     println!("{}", std::fs::read_to_string(&answers)?.lines().take(3).collect::<Vec<_>>().join("\n"));
     Ok(())

@@ -194,7 +194,7 @@ fn ask_model(header: Value, arrays: &[NamedArray]) -> Result<()> {
 /// Reads a table by a description that fits its columns.
 fn read_table(name: &str, bytes: &[u8]) -> Result<()> {
     let path = write_input(name, bytes);
-    let columns = read_column_names(&path, &FileOptions::default())?;
+    let columns = read_column_names(&(&path).into(), &FileOptions::default())?;
     let table = Table::read(&path, &describe(&columns))?;
     for batch in UnitReader::open(&table.layout, &path, true, 7)? {
         batch?;

@@ -35,7 +35,7 @@ fn models_of_every_version_give_their_answers() {
         let file = |ending: &str| folder.join(format!("{name}.{ending}"));
         let model = Model::load(&file("cfqp"), &Resources::default()).unwrap();
         let out = new.path().join("answers.csv");
-        model.ask_file(&file("csv")).under(0.8).rho(1.0).write(&out).unwrap();
+        model.ask_units(&file("csv")).under(0.8).rho(1.0).write(&out).unwrap();
         let (old, new) = (cells(&file("answers.csv")), cells(&out));
         assert_eq!(old.len(), new.len(), "{}", file("cfqp").display());
         for (column, title) in old[0].iter().enumerate() {
@@ -58,7 +58,7 @@ fn a_model_of_an_old_version_that_is_saved_again_gives_the_same_answers() {
         model.save(&saved).unwrap();
         let again = Model::load(&saved, &Resources::default()).unwrap();
         for (model, out) in [(&model, &a), (&again, &b)] {
-            model.ask_file(&folder.join(format!("{name}.csv"))).under(0.8).rho(1.0).write(out).unwrap();
+            model.ask_units(&folder.join(format!("{name}.csv"))).under(0.8).rho(1.0).write(out).unwrap();
         }
         assert!(std::fs::read(&a).unwrap() == std::fs::read(&b).unwrap(), "{}, {name}", folder.display());
     }

@@ -66,7 +66,7 @@ pub(super) fn run(args: &CurveArgs, output: &OutputArgs) -> Result<Output> {
     let (over, held) = (args.over.as_deref(), args.hold.as_deref());
     let grid = model.curve_grid(&CurveSpec { over, amounts: amounts.as_deref(), held })?;
     let start = Instant::now();
-    let question = model.ask_file(&args.source.file).curve(&grid).only(&args.units).options(settings.ask);
+    let question = model.ask_units(&args.source.file).curve(&grid).only(&args.units).options(settings.ask);
     let question = question.rho_bounds(args.bounds.rho_bounds);
     let counts = write_answers(question, Some(out), "curve", output)?;
     let (query_seconds, peak_rss_mb) = (start.elapsed().as_secs_f64(), peak_rss_mb());

@@ -9,10 +9,10 @@ use serde::Serialize;
 use cfqp::eval::{Evaluation, Reference, evaluate, mse};
 use cfqp::sim::{Oscillator, Simulated};
 use cfqp::{Answers, AskOptions, Base, Classes, Fit, FitConfig, Model, Resources, Rho, Units};
+use cfqp_html::chart::{Example, draw_counterfactuals};
 
 use super::{arrays, simulate};
 use crate::args::OutputArgs;
-use crate::chart::{Example, draw_counterfactuals};
 use crate::error::{Failure, Result};
 use crate::files::{create_folder, write_text};
 use crate::format::{align_facts, align_rows, format_count, format_percent, format_short, shell_quote};

@@ -6,8 +6,7 @@ use clap::Args;
 use serde::Serialize;
 
 use cfqp::Model;
-use cfqp::ask::{Grade, UsedRho, Verdict};
-use cfqp::data::Warning;
+use cfqp::ask::{Grade, Trust};
 
 use super::ask::{AskArgs, SourceArgs};
 use crate::args::OutputArgs;
@@ -48,13 +47,8 @@ struct Report<'a> {
     model: &'a Path,
     #[serde(serialize_with = "path_text")]
     file: &'a Path,
-    units: usize,
-    ok: bool,
     #[serde(flatten)]
-    rho: UsedRho,
-    verdicts: &'a [Verdict],
-    /// What makes the data unsuitable, however well the assumptions hold.
-    warnings: Vec<Warning>,
+    trust: &'a Trust,
 }
 
 pub(super) fn run(args: &DiagnoseArgs, output: &OutputArgs) -> Result<Output> {
@@ -62,26 +56,22 @@ pub(super) fn run(args: &DiagnoseArgs, output: &OutputArgs) -> Result<Output> {
     let SourceArgs { model, file } = &args.source;
     let fitted = Model::load(model, &settings.resources)?;
     let data = read_units(fitted.read_observed_units(file)?, file, output)?;
-    let verdicts = fitted.verdicts(&data, settings.ask)?;
-    let worst = verdicts.iter().map(|verdict| verdict.grade).max().unwrap_or(Grade::Ok);
-    let ok = worst != Grade::Failed;
-    let warnings = Warning::find(&data, fitted.layout());
-    let rho = fitted.used_rho(settings.ask.rho);
-    let report = Report { model, file, units: data.len(), ok, rho, verdicts: &verdicts, warnings };
-    Ok(Output::new(text(&report, worst), &report)?.with_failure(!ok))
+    let trust = fitted.trust(&data, settings.ask)?;
+    let report = Report { model, file, trust: &trust };
+    Ok(Output::new(text(model, &trust), &report)?.with_failure(!trust.ok))
 }
 
-fn text(report: &Report<'_>, worst: Grade) -> String {
-    let wide = report.verdicts.iter().map(|verdict| verdict.assumption.name().len()).max().unwrap_or(0);
-    let units = pluralise(report.units, "unit");
-    let mut text = format!("{} on {units}\nrho: {}\n", shell_quote(report.model), report.rho);
-    for verdict in report.verdicts {
+fn text(model: &Path, trust: &Trust) -> String {
+    let wide = trust.verdicts.iter().map(|verdict| verdict.assumption.name().len()).max().unwrap_or(0);
+    let units = pluralise(trust.units, "unit");
+    let mut text = format!("{} on {units}\nrho: {}\n", shell_quote(model), trust.rho);
+    for verdict in &trust.verdicts {
         let (name, sentence) = (verdict.assumption.name(), &verdict.sentence);
         text += &format!("  {:<10}  {name:<wide$}  {sentence}\n", verdict.grade.name());
     }
-    report.warnings.iter().for_each(|warning| text += &format!("warning: {warning}\n"));
-    text + match worst {
-        Grade::NotTested | Grade::Ok if !report.warnings.is_empty() => {
+    trust.warnings.iter().for_each(|warning| text += &format!("warning: {warning}\n"));
+    text + match trust.worst() {
+        Grade::NotTested | Grade::Ok if !trust.warnings.is_empty() => {
             "no assumption is in doubt; mind the warnings\n"
         }
         Grade::NotTested | Grade::Ok => "no problems found\n",

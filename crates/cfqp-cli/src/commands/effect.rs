@@ -7,12 +7,10 @@ use clap::Args;
 use serde::Serialize;
 
 use cfqp::Model;
-use cfqp::ask::{AverageEffect, Averages, Causation, EffectGroup, PlainComparison, UsedRho};
-use cfqp::data::table::TreatmentValue;
+use cfqp::ask::{AnswerCounts, Causation, Contrast, ContrastSummary, EffectGroup, PlainComparison, UsedRho};
 
-use super::answered::{AnswerCounts, write_answers_with};
+use super::answered::{counts_text, write_answers_with};
 use super::ask::{AskArgs, BoundArgs, OutArgs, SourceArgs, parse_treatment};
-use super::even_sample::EvenSample;
 use crate::args::OutputArgs;
 use crate::error::Result;
 use crate::files::check_table;
@@ -65,20 +63,13 @@ pub(crate) struct EffectArgs {
     bounds: BoundArgs,
 }
 
-/// Units that plain estimates are made from.
-const MAX_PLAIN_UNITS: usize = 5000;
-
 /// The JSON of the command.
 #[derive(Serialize)]
 struct Report<'a> {
     #[serde(serialize_with = "optional_path_text")]
     out: Option<&'a Path>,
-    from: Vec<TreatmentValue>,
-    to: Vec<TreatmentValue>,
-    averages: &'a [AverageEffect],
-    plain: &'a [PlainComparison],
-    #[serde(skip_serializing_if = "<[Causation]>::is_empty")]
-    causation: &'a [Causation],
+    #[serde(flatten)]
+    contrast: &'a ContrastSummary,
     #[serde(flatten)]
     counts: &'a AnswerCounts,
     #[serde(flatten)]
@@ -96,30 +87,17 @@ pub(super) fn run(args: &EffectArgs, output: &OutputArgs) -> Result<Output> {
     let from = parse_treatment("--from", &args.from, &model)?;
     let to = parse_treatment("--to", &args.to, &model)?;
     let start = Instant::now();
-    let question = model.ask_file(&args.source.file).effect(&from[..], &to[..]);
+    let question = model.ask_units(&args.source.file).effect(&from[..], &to[..]);
     let question = question.rho_bounds(args.bounds.rho_bounds);
-    let mut averages = Averages::new(&model, settings.ask.level);
-    let mut sample = EvenSample::new(MAX_PLAIN_UNITS);
+    let mut contrast = Contrast::new(&model, &from, &to, settings.ask);
     let counts =
         write_answers_with(question.options(settings.ask), out, "effect", output, |units, answers| {
-            averages.add(answers);
-            sample.add(units)
+            contrast.add(units, answers)
         })?;
-    let averages = averages.finish();
-    let (plain, causation) = match sample.finish()? {
-        Some(units) => (
-            model.compare_plain(&units.data, &from, &to, settings.ask)?,
-            model.causation(&units.data, &from, &to, settings.ask)?,
-        ),
-        None => (Vec::new(), Vec::new()),
-    };
+    let contrast = contrast.finish()?;
     let report = Report {
         out,
-        from: model.treatment_values(&from),
-        to: model.treatment_values(&to),
-        averages: &averages,
-        plain: &plain,
-        causation: &causation,
+        contrast: &contrast,
         counts: &counts,
         rho: model.used_rho(settings.ask.rho),
         level: settings.ask.level,
@@ -133,14 +111,15 @@ pub(super) fn run(args: &EffectArgs, output: &OutputArgs) -> Result<Output> {
 /// The text of a report on the effect of the first treatment against the second.
 fn text(report: &Report<'_>, [to, from]: &[String; 2]) -> String {
     let units = pluralise(report.counts.units, "unit");
-    let disagreements = report.plain.iter().filter(|own| own.disagrees).filter_map(PlainComparison::sentence);
+    let disagreements =
+        report.contrast.plain.iter().filter(|own| own.disagrees).filter_map(PlainComparison::sentence);
     let mut text: String = disagreements.map(|sentence| format!("warning: {sentence}\n")).collect();
     text += &format!(
         "effect of {to} against {from} on {units}, with {}% intervals:\n",
         format_number(100.0 * report.level)
     );
     let mut rows = vec![["outcome", "group", "units", "effect", "lower", "upper"].map(String::from).to_vec()];
-    for average in report.averages {
+    for average in &report.contrast.averages {
         // groups that are the same as all units are not shown
         let may_be_all = matches!(average.group, EffectGroup::Supported | EffectGroup::Ok);
         if may_be_all && average.units == report.counts.units {
@@ -156,13 +135,13 @@ fn text(report: &Report<'_>, [to, from]: &[String; 2]) -> String {
         ]);
     }
     text += &align_rows(&rows);
-    if report.averages.iter().all(|average| average.group != EffectGroup::Supported) {
+    if report.contrast.averages.iter().all(|average| average.group != EffectGroup::Supported) {
         text += "no unit is on support: similar units did not receive these treatments\n";
     }
-    text += &plain_table(report.plain);
-    text += &causation_table(report.causation, from, to);
+    text += &plain_table(&report.contrast.plain);
+    text += &causation_table(&report.contrast.causation, from, to);
     text += &format!("rho: {}\n", report.rho);
-    text += &report.counts.text();
+    text += &counts_text(report.counts);
     text + &report.out.map_or(String::new(), |out| format!("wrote {}\n", shell_quote(out)))
 }
 

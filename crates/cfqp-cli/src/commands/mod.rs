@@ -10,7 +10,6 @@ mod demo;
 mod diagnose;
 mod effect;
 mod evaluate;
-mod even_sample;
 mod fit;
 mod grid;
 mod markdown;

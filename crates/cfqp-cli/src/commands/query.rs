@@ -5,11 +5,11 @@ use std::time::Instant;
 
 use clap::Args;
 
-use cfqp::ask::{FileQuestion, RhoBound, StreamBatch};
+use cfqp::ask::{AnswerCounts, RhoBound, StreamBatch, UnitsQuestion};
 use cfqp::data::table::{FileFormat, Ids};
 use cfqp::{AskOptions, Model, Units};
 
-use super::answered::{AnswerCounts, Answered, write_answers};
+use super::answered::{Answered, write_answers};
 use super::arrays::{write_answer_arrays, write_curve_arrays};
 use super::ask::{AskArgs, BoundArgs, OutArgs, SourceArgs, parse_treatment};
 use super::grid::Grid;
@@ -96,8 +96,8 @@ pub(super) fn run(args: &QueryArgs, output: &OutputArgs) -> Result<Output> {
     let start = Instant::now();
     let (options, file, rho_bounds) = (settings.ask, &args.source.file, args.bounds.rho_bounds);
     let query = ArrayQuery { model: &model, options, file, out, rho_bounds };
-    let ask = model.ask_file(file);
-    let write = |question: FileQuestion<'_>, name: &str| {
+    let ask = model.ask_units(file);
+    let write = |question: UnitsQuestion<'_>, name: &str| {
         let question = question.options(options).rho_bounds(rho_bounds).distributions(args.distribution);
         write_answers(question, Some(out), name, output)
     };

@@ -5,26 +5,20 @@ use std::path::Path;
 use clap::Args;
 use serde::Serialize;
 
-use cfqp::ask::{Grade, StreamBatch};
-use cfqp::data::table::{DroppedUnits, UnitBatch};
-use cfqp::report::{Report, ReportSpec};
-use cfqp::{AskOptions, Model, Rho};
+use cfqp::ask::Grade;
+use cfqp::report::ReportSpec;
+use cfqp::{AskOptions, Model, Rho, TableSpec};
+use cfqp_html::{HtmlReport, PageSpec, Provenance, checksum};
 
 use super::ask::{AskArgs, OutArgs, SourceArgs, parse_treatment};
-use super::even_sample::EvenSample;
 use crate::args::OutputArgs;
 use crate::columns::flag;
 use crate::error::{Failure, Result};
 use crate::files::write_text;
+use crate::fit_command::{fit_command, study_settings, table_spec};
 use crate::format::{format_number, pluralise, shell_quote};
-use crate::html::Page;
-use crate::interrupt;
-use crate::load::read_all;
 use crate::output::{Output, path_text};
 use crate::progress::Counter;
-
-/// The maximum size of the sample of units; of larger files, every second, fourth, ... unit is used.
-const MAX_SAMPLE: usize = 10_000;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -68,20 +62,8 @@ struct Written<'a> {
     model_file: &'a Path,
     #[serde(serialize_with = "path_text")]
     file: &'a Path,
-    rows: usize,
-    units_in_file: usize,
-    dropped: &'a [DroppedUnits],
     #[serde(flatten)]
-    report: &'a Report,
-}
-
-/// An even sample of the units of a file, and those asked for.
-struct Sampled {
-    sample: UnitBatch,
-    chosen: Option<StreamBatch>,
-    units: usize,
-    rows: usize,
-    dropped: Vec<DroppedUnits>,
+    page: &'a HtmlReport,
 }
 
 pub(super) fn run(args: &ReportArgs, output: &OutputArgs) -> Result<Output> {
@@ -94,93 +76,53 @@ pub(super) fn run(args: &ReportArgs, output: &OutputArgs) -> Result<Output> {
         text.as_ref().map(|text| parse_treatment(flag, text, &fitted)).transpose()
     };
     let (from, to) = (parse("--from", &args.from)?, parse("--to", &args.to)?);
-    let sampled = sample_units(args, &fitted, output)?;
-    let spec = ReportSpec { from, to, ask: settings.ask };
-    let report = Report::new(&fitted, &sampled.sample, sampled.chosen.as_ref(), &spec)?;
-    if report.question.from == report.question.to && !output.quiet {
+    let spec = PageSpec {
+        question: ReportSpec { from, to, ask: settings.ask },
+        units: &args.units,
+        model: &model.display().to_string(),
+        data: &file.display().to_string(),
+        checksum: checksum(&bytes),
+        provenance: provenance(args, out, &settings.ask, &fitted),
+    };
+    let counter = Counter::new(output, "report");
+    let page = HtmlReport::new(&fitted, fitted.read_observed_units(file)?, &spec, &counter)?;
+    drop(counter);
+    let question = &page.report.question;
+    if question.from == question.to && !output.quiet {
         eprintln!("warning: the low and the high treatment are equal: choose two with --from and --to");
     }
-    let page = Page {
-        report: &report,
-        model,
-        file,
-        units: sampled.units,
-        dropped: &sampled.dropped,
-        command: &command_line(args, out, &settings.ask),
-        checksum: checksum(&bytes),
-    };
-    let html = page.html();
-    write_text(out, &html)?;
-    let written = Written {
-        out,
-        model_file: model,
-        file,
-        rows: sampled.rows,
-        units_in_file: sampled.units,
-        dropped: &sampled.dropped,
-        report: &report,
-    };
-    Output::new(text(&written, html.len()), &written)
+    write_text(out, &page.html)?;
+    let written = Written { out, model_file: model, file, page: &page };
+    Output::new(text(&written), &written)
 }
 
-/// The CRC-32 of a file.
-fn checksum(bytes: &[u8]) -> u32 {
-    let mut sum = flate2::Crc::new();
-    sum.update(bytes);
-    sum.sum()
-}
-
-fn text(written: &Written<'_>, bytes: usize) -> String {
-    let grades =
-        |grade: Grade| written.report.verdicts.iter().filter(|verdict| verdict.grade == grade).count();
+fn text(written: &Written<'_>) -> String {
+    let Written { out, page, .. } = written;
+    let grades = |grade: Grade| page.report.verdicts.iter().filter(|verdict| verdict.grade == grade).count();
     format!(
         "{}, {} shown individually; assumptions: {} ok, {} doubtful, {} failed\nrho: {}\nwrote {} ({} kB)\n",
-        pluralise(written.units_in_file, "unit"),
-        written.report.units.len(),
+        pluralise(page.units_in_file, "unit"),
+        page.report.units.len(),
         grades(Grade::Ok),
         grades(Grade::Doubtful),
         grades(Grade::Failed),
-        written.report.question.rho,
-        shell_quote(written.out),
-        bytes.div_ceil(1000),
+        page.report.question.rho,
+        shell_quote(out),
+        page.html.len().div_ceil(1000),
     )
 }
 
-/// Reads all units and keeps an even sample.
-fn sample_units(args: &ReportArgs, fitted: &Model, output: &OutputArgs) -> Result<Sampled> {
-    let file = &args.source.file;
-    let chosen = read_chosen(fitted, file, &args.units)?;
-    let mut stream = fitted.read_observed_units(file)?;
-    let counter = Counter::new(output, "report");
-    let mut sample = EvenSample::new(MAX_SAMPLE);
-    for batch in stream.by_ref() {
-        if interrupt::stopped() {
-            return Err(cfqp::Error::Interrupted.into());
-        }
-        let part = batch?.units;
-        counter.add(part.data.len());
-        sample.add(&part)?;
-    }
-    let tally = stream.summary();
-    let units = sample.units();
-    let Some(sample) = sample.finish()? else {
-        let message = format!("{}: the model cannot be asked about any of these units", file.display());
-        let hint = "to see why, run: cfqp query MODEL FILE --treatment T --out answers.csv";
-        return Err(Failure::new(message, hint));
+/// The commands that make the same page, and the same model.
+fn provenance(args: &ReportArgs, out: &Path, ask: &AskOptions, model: &Model) -> Provenance {
+    let (data, spec) = match model.layout() {
+        Some(layout) => ("DATA", table_spec(layout)),
+        None => ("DATA.npz", TableSpec::default()),
     };
-    Ok(Sampled { sample, chosen, units, rows: tally.rows, dropped: tally.dropped() })
-}
-
-/// The units with these ids, in that order; all of them must exist.
-fn read_chosen(fitted: &Model, file: &Path, ids: &[String]) -> Result<Option<StreamBatch>> {
-    if ids.is_empty() {
-        return Ok(None);
+    Provenance::Program {
+        report: command_line(args, out, ask),
+        fit: fit_command(Path::new(data), &spec, model.config(), None, &args.source.model),
+        study_settings: study_settings(model.config()),
     }
-    let found = read_all(&mut fitted.read_observed_units(file)?.only(ids), file)?;
-    let known = &found.units.ids;
-    let position = |id: &String| (0..known.len()).find(|&i| known.text(i) == id.trim());
-    let asked = ids.iter().filter_map(position).collect();
-    Ok(Some(StreamBatch { asked: Some(asked), ..found }))
 }
 
 /// The command that makes the same page again.

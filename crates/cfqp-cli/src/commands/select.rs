@@ -7,10 +7,10 @@ use clap::Args;
 use serde::Serialize;
 
 use cfqp::{Base, ClassScore, Classes, Fit, FitConfig};
+use cfqp_html::chart::draw_class_scores;
 
 use super::fit::FitSettingArgs;
 use crate::args::OutputArgs;
-use crate::chart::draw_class_scores;
 use crate::columns::TableArgs;
 use crate::error::Result;
 use crate::files::{check_out, write_text};

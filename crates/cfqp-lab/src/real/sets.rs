@@ -80,8 +80,9 @@ impl SetFiles {
             ..TableSpec::default()
         };
         let table = Table::read(&self.data, &spec)?;
-        let has_subjects =
-            read_column_names(&self.pairs, &FileOptions::default())?.iter().any(|column| column == SUBJECT);
+        let has_subjects = read_column_names(&(&self.pairs).into(), &FileOptions::default())?
+            .iter()
+            .any(|column| column == SUBJECT);
         let subjects = if has_subjects { Some(self.subjects(&table)?) } else { None };
         Ok(MeasuredSet { name: self.name.clone(), table, pairs_path: self.pairs.clone(), subjects })
     }

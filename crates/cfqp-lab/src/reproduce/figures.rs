@@ -3,7 +3,7 @@
 use cfqp::rivals::Method;
 use maud::{Markup, html};
 
-use cfqp_cli::chart::{Anchor, Chart, Frame, LineName, padded_log_range, padded_range, standalone};
+use cfqp_html::chart::{Anchor, Chart, Frame, LineName, padded_log_range, padded_range, standalone};
 
 use super::Outcome;
 use super::class_search::ClassSearch;

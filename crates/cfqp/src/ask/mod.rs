@@ -20,11 +20,14 @@ mod answering;
 mod average;
 mod by_class;
 mod causation;
+mod contrast;
+mod counts;
 mod curve;
 mod density;
 mod distribution;
-mod file;
+mod even_sample;
 mod grid;
+mod input;
 mod kind_columns;
 #[cfg(test)]
 mod no_outcome_tests;
@@ -35,24 +38,34 @@ mod rho;
 mod stream;
 mod tabulate;
 mod treatments;
+mod trust;
+mod units;
+#[cfg(test)]
+mod units_tests;
 mod verdict;
 
 pub use answer::{Answers, Diagnosis, Flag};
 pub use average::{AverageEffect, Averages, EffectGroup};
 pub(crate) use by_class::AnswerClass;
 pub use causation::{Causation, CausationShare};
+pub use contrast::{Contrast, ContrastSummary};
+pub use counts::AnswerCounts;
 pub use curve::CurveSpec;
 pub(crate) use curve::curve_points;
 pub use distribution::ValueProbabilities;
-pub use file::{AskFile, FileQuestion};
+pub(crate) use even_sample::EvenSample;
 pub(crate) use grid::GridUnits;
+pub use input::UnitsInput;
 pub use options::AskOptions;
 pub use plain_check::PlainComparison;
 pub use question::{Ask, CurveQuestion, Question, Treatments};
 pub use rho::{Rho, RhoBound, RhoSource, UsedRho};
+pub(crate) use stream::WantedIds;
 pub use stream::{StreamBatch, UnitStream};
 pub use tabulate::{AskedTreatments, Tabulation};
 pub(crate) use treatments::treatment_quantiles;
+pub use trust::Trust;
+pub use units::{AskUnits, UnitsQuestion};
 pub use verdict::{Assumption, Grade, Verdict, VerdictLimits};
 
 #[cfg(test)]

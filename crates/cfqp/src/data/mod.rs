@@ -7,6 +7,7 @@
 //! | tables | [`table`]: CSV, Parquet, Arrow and .xlsx files |
 //! | memory | [`set_memory_limit`]: the most that the content of one file may take |
 
+mod column_ranges;
 mod content;
 mod dataset;
 mod extremes;
@@ -28,8 +29,8 @@ pub use files::{
     write_atomically, write_npz, write_npz_with,
 };
 pub(crate) use files::{
-    Retrying, check_npy, open_file, read_bytes, read_container, read_idx_from, read_unverified,
-    write_container,
+    Retrying, check_npy, container_bytes, open_file, read_bytes, read_container, read_idx_from,
+    read_unverified, write_container,
 };
 pub(crate) use named_array::NamedArray;
 pub use outcome_kind::OutcomeKind;

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::column_ranges::ColumnRanges;
 use super::extremes::LostDigits;
 use super::values::Values;
 use crate::error::{Error, Result};
@@ -41,6 +42,27 @@ impl Units {
     /// If `values` is not a whole number of units, or a value is not finite.
     pub fn new(name: &str, shape: Vec<usize>, values: Vec<f32>) -> Result<Self> {
         Self::with_mask(name, shape, values, None)
+    }
+
+    /// Units of the given shape from numbers of double precision, in which NaN stands for a missing value. A fit refuses units
+    /// whose values differ in digits only that single precision does not have.
+    ///
+    /// # Errors
+    /// If `values` is not a whole number of units, or a value is infinite in single precision.
+    ///
+    /// ```
+    /// let units = cfqp::Units::from_f64("y", vec![1], &[0.5, f64::NAN])?;
+    /// assert_eq!(units.mask_row(1), Some(&[false][..]));
+    /// # Ok::<(), cfqp::Error>(())
+    /// ```
+    pub fn from_f64(name: &str, shape: Vec<usize>, values: &[f64]) -> Result<Self> {
+        let width: usize = shape.iter().product();
+        let mut ranges = ColumnRanges::new(&[values.len() / width.max(1), width], false);
+        values.iter().for_each(|&value| ranges.add(value));
+        let mask = values.iter().map(|value| !value.is_nan()).collect();
+        let single = values.iter().map(|&value| value as f32).collect();
+        let units = Self::with_mask(name, shape, single, Some(mask))?;
+        Ok(units.with_lost_digits(ranges.lost_digits()))
     }
 
     /// As [`new`](Self::new), with a mask that is `true` where a value was observed. Unobserved values may be

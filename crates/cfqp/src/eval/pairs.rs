@@ -102,7 +102,7 @@ impl Pairs {
 /// The columns of a file of pairs.
 fn pair_layout(path: &Path, units: PairedUnits<'_>) -> Result<Layout> {
     let options = units.layout.map(FileOptions::from).unwrap_or_default();
-    let columns = read_column_names(path, &options)?;
+    let columns = read_column_names(&path.into(), &options)?;
     let found = |names: &[String]| {
         names.iter().find(|name| columns.contains(name)).cloned().ok_or_else(|| {
             let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();

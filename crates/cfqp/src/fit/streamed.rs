@@ -1,12 +1,10 @@
 //! A fit to a table that does not fit in memory: the recipe on a sample, then members on all rows.
 
-use std::path::Path;
-
 use super::density::{self, Rest};
 use super::{Fit, setup};
 use crate::config::{Base, Recipe};
 use crate::data::ShardSizes;
-use crate::data::table::{LargeTable, TableSpec, TableUnits, UnitLimits};
+use crate::data::table::{LargeTable, TableInput, TableSpec, TableUnits, UnitLimits};
 use crate::model::Model;
 use crate::models::{Shapes, YScale};
 use crate::runtime::memory_limit;
@@ -18,34 +16,34 @@ use crate::{Error, Result};
 const DEFAULT_MEMORY: u64 = 4 << 30;
 
 impl Fit<'_> {
-    /// Reads the table `path`, whose columns are described by `spec`. If a fit to it would need more memory than
+    /// Reads a table, whose columns are described by `spec`. If a fit to it would need more memory than
     /// [`Resources::memory`](crate::Resources::memory), its rows are put into a temporary file.
     ///
     /// # Errors
     /// As [`Table::read`](crate::Table::read); if the temporary file cannot be written; or
     /// [`Error::Interrupted`] if the monitor stops it.
-    pub fn read_table(&self, path: &Path, spec: &TableSpec) -> Result<TableUnits> {
-        self.read_table_by(path, spec, None)
+    pub fn read_table(&self, input: impl Into<TableInput>, spec: &TableSpec) -> Result<TableUnits> {
+        self.read_table_by(&input.into(), spec, None)
     }
 
     pub(super) fn read_table_by(
         &self,
-        path: &Path,
+        input: &TableInput,
         spec: &TableSpec,
         sizes: Option<ShardSizes>,
     ) -> Result<TableUnits> {
         let folder = std::env::temp_dir();
         let memory = if self.can_stream() { self.memory() } else { u64::MAX };
-        TableUnits::read(path, spec, &UnitLimits { memory, folder: &folder, sizes }, self.monitor)
+        TableUnits::read(input, spec, &UnitLimits { memory, folder: &folder, sizes }, self.monitor)
     }
 
-    /// Fits a model to the table `path`, as [`run`](Self::run) to its units. A table that does not fit in memory is explored
+    /// Fits a model to a table, as [`run`](Self::run) to its units. A table that does not fit in memory is explored
     /// on a sample; members of the ensemble are then trained on parts of all its rows.
     ///
     /// # Errors
     /// As [`read_table`](Self::read_table) and [`run`](Self::run).
-    pub fn run_table(&self, path: &Path, spec: &TableSpec) -> Result<Model> {
-        self.run_units(&self.read_table(path, spec)?)
+    pub fn run_table(&self, input: impl Into<TableInput>, spec: &TableSpec) -> Result<Model> {
+        self.run_units(&self.read_table(input, spec)?)
     }
 
     /// Fits a model to a table that was read by [`read_table`](Self::read_table).

@@ -75,7 +75,7 @@ impl Fixture {
     }
 
     fn read(&self, fit: &Fit<'_>, path: &Path) -> TableUnits {
-        fit.read_table_by(path, &spec(&self.data), Some(SIZES)).unwrap()
+        fit.read_table_by(&path.into(), &spec(&self.data), Some(SIZES)).unwrap()
     }
 
     /// The model of a fit to the table on disk.
@@ -142,8 +142,7 @@ fn all_kinds_of_outcomes_are_fitted() {
         let fixture = Fixture::of(world, 1500);
         let model = fixture.streamed(config(1), &fixture.whole(), 2);
         assert_eq!(model.outcome_kinds(), world.outcome_kinds(), "{world:?}");
-        let answers =
-            model.ask(&fixture.data.pick(&[0, 1, 2]).unwrap()).under(&fixture.data.t().row(7)[..]);
+        let answers = model.ask(&fixture.data.pick(&[0, 1, 2]).unwrap()).under(&fixture.data.t().row(7)[..]);
         assert!(answers.answers().unwrap().point.values().iter().all(|y| y.is_finite()), "{world:?}");
     }
 }
@@ -184,7 +183,7 @@ fn fits_are_stopped_while_rows_are_read_and_while_members_learn() {
     for stage in [Stage::Reading, Stage::AllRows] {
         let monitor = StopAt(stage, AtomicBool::new(false));
         let fit = Fit::new(config(1)).resources(on_disk(1)).monitor(&monitor);
-        let units = fit.read_table_by(&path, &spec(&fixture.data), Some(SIZES));
+        let units = fit.read_table_by(&path.clone().into(), &spec(&fixture.data), Some(SIZES));
         let result = units.and_then(|units| fit.run_units(&units));
         assert!(matches!(result, Err(Error::Interrupted)), "{stage}");
     }
@@ -204,7 +203,7 @@ fn what_cannot_be_streamed_is_an_error_with_a_way_out() {
     let log = FitConfig { y_scale: crate::models::YScale::Log, ..config(1) };
     assert!(error(log, on_disk(1)).contains("no logarithm"));
     let little = Fit::new(config(1)).resources(Resources { memory: Some(1 << 20), ..Resources::default() });
-    let error = little.read_table_by(&path, &spec(&fixture.data), Some(SIZES)).err().unwrap();
+    let error = little.read_table_by(&path.clone().into(), &spec(&fixture.data), Some(SIZES)).err().unwrap();
     assert!(error.to_string().contains("a fit to parts of the table needs "), "{error}");
     assert!(error.to_string().ends_with("the limit is 1.0 MB"), "{error}");
 }

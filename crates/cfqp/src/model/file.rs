@@ -13,12 +13,15 @@ use super::fitted::Model;
 use super::header::{DensityHeader, Header, MixtureHeader};
 use super::mixture::Mixture;
 use super::predictor::{ClassNetworks, Predictor};
-use crate::data::{NamedArray, read_bytes, read_container, write_container};
+use crate::data::{NamedArray, container_bytes, read_bytes, read_container, write_container};
 use crate::density::{Ensemble, Member};
 use crate::models::{Net, Shapes};
 use crate::nn::{load_weights, save_weights};
 use crate::runtime::{Pool, Resources};
 use crate::{Error, Result, stream};
+
+/// What errors call a model that is not in a file.
+const IN_MEMORY: &str = "model";
 
 /// The prefix of the names of a network's arrays.
 fn network_prefix(mixture: usize, member: usize, network: usize) -> String {
@@ -36,6 +39,19 @@ impl Model {
     /// # Errors
     /// [`Error::Io`] if the file cannot be written.
     pub fn save(&self, path: &Path) -> Result<()> {
+        write_container(path, &self.header, &self.arrays())
+    }
+
+    /// The content of the file that [`save`](Self::save) writes.
+    ///
+    /// # Errors
+    /// [`Error::File`] if the model has a number that is not finite.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        container_bytes(Path::new(IN_MEMORY), &self.header, &self.arrays())
+    }
+
+    /// The arrays of the support and of all networks.
+    fn arrays(&self) -> Vec<NamedArray> {
         let mut arrays = self.support.to_weights();
         match &self.predictor {
             Predictor::ClassNetworks(networks) => {
@@ -51,7 +67,7 @@ impl Model {
                 }
             }
         }
-        write_container(path, &self.header, &arrays)
+        arrays
     }
 
     /// Reads a model, checking all of it.
@@ -60,6 +76,16 @@ impl Model {
     /// [`Error::File`] if the file is not a model or is damaged.
     pub fn load(path: &Path, resources: &Resources) -> Result<Self> {
         let (header, arrays) = read_container(path, &read_bytes(path)?)?;
+        Self::from_content(path, header, &arrays, resources)
+    }
+
+    /// Reads the content of a model file, checking all of it.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn from_bytes(bytes: &[u8], resources: &Resources) -> Result<Self> {
+        let path = Path::new(IN_MEMORY);
+        let (header, arrays) = read_container(path, bytes)?;
         Self::from_content(path, header, &arrays, resources)
     }
 

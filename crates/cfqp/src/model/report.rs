@@ -43,6 +43,17 @@ pub struct FitReport {
 }
 
 impl FitReport {
+    /// The best result of every kind of start, best first: a start may have been run with both kinds of sharing.
+    pub fn best_starts(&self) -> Vec<&StartReport> {
+        let mut best: Vec<&StartReport> = Vec::new();
+        for start in &self.starts {
+            if best.iter().all(|other| other.start != start.start) {
+                best.push(start);
+            }
+        }
+        best
+    }
+
     /// A sentence on classes that respond alike; none if there are no such classes.
     pub(crate) fn alike_sentence(&self) -> Option<String> {
         let names = |group: &Vec<usize>| {

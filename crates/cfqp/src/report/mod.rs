@@ -9,6 +9,7 @@ mod data_summary;
 mod evidence;
 mod histogram;
 mod observed;
+mod read;
 mod responses;
 mod units;
 
@@ -22,11 +23,11 @@ pub use data_summary::{DataSummary, OutcomeDistribution, TreatmentDistribution};
 pub use evidence::{Evidence, LevelCoverage};
 pub use histogram::{Histogram, ValueRange};
 pub use observed::ObservedOutcome;
+pub use read::ReportUnits;
 pub use responses::{Curve, Curves, Effects, OutcomeCurves, OutcomeEffects};
 use units::SelectedUnits;
 pub use units::{UnitCurve, UnitSummary};
 
-use crate::Result;
 use crate::ask::{AskOptions, StreamBatch, Tabulation, UsedRho, Verdict, treatment_quantiles};
 use crate::config::{Base, FitConfig};
 use crate::data::table::{Layout, TreatmentColumn, TreatmentValue, UnitBatch, relative_name};
@@ -34,6 +35,8 @@ use crate::data::{Dataset, Units};
 use crate::math::argmin;
 use crate::model::{FitReport, Model};
 use crate::plain::treatment_levels;
+use crate::runtime::Monitor;
+use crate::{Error, Result};
 
 /// The approximate number of outcome elements that a report is based on: the more elements a unit has, the fewer units.
 const MAX_REPORT_ELEMENTS: usize = 100_000;
@@ -188,13 +191,41 @@ impl Report {
         chosen: Option<&StreamBatch>,
         spec: &ReportSpec,
     ) -> Result<Self> {
+        Self::compute(model, units, chosen, spec, &())
+    }
+
+    /// A report on units that were read from a file; `monitor` may stop it.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), and [`Error::Interrupted`](crate::Error::Interrupted) if `monitor` stops the work.
+    pub fn from_units(
+        model: &Model,
+        units: &ReportUnits,
+        spec: &ReportSpec,
+        monitor: &dyn Monitor,
+    ) -> Result<Self> {
+        Self::compute(model, &units.sample, units.chosen.as_ref(), spec, monitor)
+    }
+
+    fn compute(
+        model: &Model,
+        units: &UnitBatch,
+        chosen: Option<&StreamBatch>,
+        spec: &ReportSpec,
+        monitor: &dyn Monitor,
+    ) -> Result<Self> {
+        let check = || if monitor.stopped() { Err(Error::Interrupted) } else { Ok(()) };
         spec.ask.validate()?;
+        check()?;
         let verdicts = model.verdicts(&units.data, spec.ask)?;
+        check()?;
         let sample = sample_units(model, units)?;
         let context = ReportContext::new(model, &sample.data, spec)?;
         let effects = model.effects(context.data, &context.from, &context.to, spec.ask)?;
         let drawn = context.outcomes_to_draw(&effects);
+        check()?;
         let (curves, overlap) = context.class_curves(&context.grid, &effects, &drawn)?;
+        check()?;
         let dose_curves = match context.dose_grid()? {
             Some(grid) => Some(context.class_curves(&grid, &effects, &drawn)?.0),
             None => None,
@@ -204,6 +235,7 @@ impl Report {
             None => context.select_units(&effects, &sample)?,
         };
         let unit_summaries = context.summarise_units(&selected, &drawn)?;
+        check()?;
         Ok(Self {
             data: context.summarise_data(),
             verdicts,

@@ -1,8 +1,8 @@
-//! Progress of a fit, and a way to stop it.
+//! Progress of a fit or of questions, and a way to stop them.
 
 use super::Stage;
 
-/// Follows a fit and may ask it to stop. Called from several threads.
+/// Follows a fit, or questions about many units, and may ask them to stop. Called from several threads.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,7 +25,9 @@ pub trait Monitor: Sync {
     fn stage(&self, _stage: Stage, _epochs: usize) {}
     /// A network finished an epoch with this loss.
     fn epoch(&self, _loss: f64) {}
-    /// Whether the fit should stop. It then returns [`Error::Interrupted`](crate::Error::Interrupted).
+    /// So many more units have been read, and their questions answered.
+    fn units(&self, _units: usize) {}
+    /// Whether the work should stop. It then returns [`Error::Interrupted`](crate::Error::Interrupted).
     fn stopped(&self) -> bool {
         false
     }

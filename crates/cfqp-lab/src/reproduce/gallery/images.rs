@@ -2,9 +2,9 @@
 
 use maud::{Markup, html};
 
-use cfqp_cli::chart::{Pixels, standalone};
 use cfqp_cli::format::format_short;
-use cfqp_cli::png::data_uri;
+use cfqp_html::chart::{Pixels, standalone};
+use cfqp_html::png::data_uri;
 
 use super::Gallery;
 

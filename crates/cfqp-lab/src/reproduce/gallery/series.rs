@@ -2,8 +2,8 @@
 
 use maud::{Markup, html};
 
-use cfqp_cli::chart::{Anchor, Chart, Frame, padded_range, standalone};
 use cfqp_cli::format::format_short;
+use cfqp_html::chart::{Anchor, Chart, Frame, padded_range, standalone};
 
 use super::Gallery;
 use crate::reproduce::figures::line_class;

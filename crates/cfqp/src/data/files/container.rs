@@ -39,11 +39,15 @@ struct Head {
     model: Value,
 }
 
-/// Writes `header` and `arrays` to one file, completely or not at all. The same content gives the same bytes.
+/// The content of a file with `header` and `arrays`. The same header and arrays give the same bytes. Errors call it `path`.
 ///
 /// # Errors
-/// If names repeat, a shape does not match its values, a value is not finite, or the file cannot be written.
-pub(crate) fn write_container(path: &Path, header: &impl Serialize, arrays: &[NamedArray]) -> Result<()> {
+/// If names repeat, a shape does not match its values, or a value is not finite.
+pub(crate) fn container_bytes(
+    path: &Path,
+    header: &impl Serialize,
+    arrays: &[NamedArray],
+) -> Result<Vec<u8>> {
     let unserialisable = |error| Error::file(path, "the header cannot be serialised", BUG).with_source(error);
     // the maps of a `Value` are sorted
     let model = serde_json::to_value(header).map_err(unserialisable)?;
@@ -52,8 +56,16 @@ pub(crate) fn write_container(path: &Path, header: &impl Serialize, arrays: &[Na
     let order = arrays.iter().map(|array| array.name.clone()).collect();
     let head = Head { format: FORMAT, checksum: checksum(&model, arrays), order, model };
     let head = serde_json::to_string(&head).map_err(unserialisable)?;
-    let bytes = to_bytes(head, arrays)
-        .map_err(|error| Error::file(path, "the arrays cannot be serialised", BUG).with_source(error))?;
+    to_bytes(head, arrays)
+        .map_err(|error| Error::file(path, "the arrays cannot be serialised", BUG).with_source(error))
+}
+
+/// Writes [`container_bytes`] to one file, completely or not at all.
+///
+/// # Errors
+/// As [`container_bytes`], or if the file cannot be written.
+pub(crate) fn write_container(path: &Path, header: &impl Serialize, arrays: &[NamedArray]) -> Result<()> {
+    let bytes = container_bytes(path, header, arrays)?;
     write_atomically(path, |file| file.write_all(&bytes).map_err(Error::io(path)))
 }
 

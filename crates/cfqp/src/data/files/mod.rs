@@ -1,7 +1,6 @@
 //! Files of arrays: numpy's `.npz`, IDX (MNIST) and the container of a fitted model.
 
 mod atomic;
-mod column_ranges;
 mod container;
 mod deferring;
 #[cfg(test)]
@@ -15,7 +14,7 @@ mod retrying;
 mod unfinished;
 
 pub use atomic::write_atomically;
-pub(crate) use container::{read_container, read_unverified, write_container};
+pub(crate) use container::{container_bytes, read_container, read_unverified, write_container};
 pub(crate) use idx::read_from as read_idx_from;
 pub use idx::{IdxArray, read_idx};
 pub use mnist::{Mnist, MnistSplit};

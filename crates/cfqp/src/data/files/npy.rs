@@ -9,7 +9,7 @@ use std::io::{self, Read, Write};
 use arrow_array::ArrowPrimitiveType;
 use arrow_array::types::Float16Type;
 
-use super::column_ranges::ColumnRanges;
+use crate::data::column_ranges::ColumnRanges;
 use crate::runtime::{TooLarge, check_size};
 
 /// A floating-point number of 16 bits.

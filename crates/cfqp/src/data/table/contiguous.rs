@@ -7,6 +7,7 @@ use std::path::Path;
 
 use super::cells::Reading;
 use super::file_options::FileOptions;
+use super::input::TableInput;
 use super::labels::Labels;
 use super::layout::{Layout, SampleLayout};
 use super::read_summary::ReadSummary;
@@ -97,12 +98,12 @@ impl ContiguousReader {
 
 /// Whether the rows of every unit are contiguous. Ids are compared by their hashes: a collision makes a table look
 /// scattered, which costs memory but is correct.
-pub(crate) fn is_contiguous(path: &Path, options: &FileOptions, id: &str) -> Result<bool> {
-    let mut source = Source::open(path, options, Some(&[id.to_owned()]))?;
+pub(crate) fn is_contiguous(input: &TableInput, options: &FileOptions, id: &str) -> Result<bool> {
+    let mut source = Source::open(input, options, Some(&[id.to_owned()]))?;
     let state = RandomState::new();
     let (mut known, mut previous) = (HashSet::new(), None);
     while let Some(chunk) = source.next(CHUNK_ROWS)? {
-        let labels = Labels::new(&chunk, id).map_err(|problem| problem.at(path))?;
+        let labels = Labels::new(&chunk, id).map_err(|problem| problem.at(input.name()))?;
         for i in 0..chunk.rows() {
             let Some(label) = labels.text(i) else { continue };
             let hash = state.hash_one(label);

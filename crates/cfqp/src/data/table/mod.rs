@@ -1,4 +1,4 @@
-//! Tables in CSV, Parquet, Arrow and .xlsx files.
+//! Tables in CSV, Parquet, Arrow and .xlsx files, folders of Parquet files, and record batches in memory: [`TableInput`].
 //!
 //! A [`TableSpec`] describes the columns. [`Table::read`] scans all columns first, then converts rows (one per unit) or
 //! samples over time (one per row) into units, and gives a [`TableSummary`]. The resulting [`Layout`] has no patterns:
@@ -16,10 +16,12 @@ mod csv_reader;
 mod date_scan;
 mod dates;
 mod file_options;
+mod folder;
 mod format;
 mod grid;
 mod guard;
 mod ids;
+mod input;
 mod labels;
 mod layout;
 mod layout_treatments;
@@ -36,6 +38,7 @@ mod problem;
 mod problems;
 mod read;
 mod read_summary;
+mod record_reader;
 mod resolved;
 mod role;
 mod rules;
@@ -63,6 +66,7 @@ pub use file_options::FileOptions;
 pub use format::FileFormat;
 pub use guard::is_catching_panics;
 pub use ids::Ids;
+pub use input::{RecordBatches, TableInput};
 pub use layout::{Block, Feature, GridRange, Layout, SampleLayout, TableForm, TimeGrid, UnitShapes};
 pub(crate) use names::list_names;
 pub(crate) use origin::{absolute, relative_name};

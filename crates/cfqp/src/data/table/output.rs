@@ -138,6 +138,19 @@ impl OutputBatch {
         self.columns.iter().map(|(name, _)| name.as_str()).collect()
     }
 
+    /// The same columns without their rows.
+    pub(crate) fn without_rows(mut self) -> Self {
+        for (_, column) in &mut self.columns {
+            match column {
+                OutputColumn::Integers(values) => values.clear(),
+                OutputColumn::Numbers(values) | OutputColumn::Lists { values, .. } => values.clear(),
+                OutputColumn::Precise(values) => values.clear(),
+                OutputColumn::Text(values) => values.clear(),
+            }
+        }
+        self
+    }
+
     /// Splits lists into one column per element, for formats without lists.
     pub(super) fn flatten_lists(self) -> Self {
         let mut flat = Self::default();
@@ -155,7 +168,11 @@ impl OutputBatch {
         flat
     }
 
-    pub(super) fn to_arrow(&self) -> Result<RecordBatch, ArrowError> {
+    /// The rows as a record batch.
+    ///
+    /// # Errors
+    /// If two columns have the same name, or lists are too long.
+    pub fn to_record_batch(&self) -> Result<RecordBatch, ArrowError> {
         let arrays =
             self.columns.iter().map(|(_, column)| column.to_arrow()).collect::<Result<Vec<_>, _>>()?;
         let names = self.names();

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::path::Path;
 
 use super::ids::Ids;
+use super::input::TableInput;
 use super::layout::Layout;
 use super::problem::Problem;
 use super::scan::ScanPurpose;
@@ -53,13 +53,13 @@ pub struct Table {
 }
 
 impl Table {
-    /// Reads the table `path`, whose columns are described by `spec`.
+    /// Reads a table, whose columns are described by `spec`.
     ///
     /// # Errors
-    /// If the description is invalid or does not match the columns, if the file cannot be read or a cell is invalid, if
+    /// If the description is invalid or does not match the columns, if the table cannot be read or a cell is invalid, if
     /// ids repeat, or if no unit can be used.
-    pub fn read(path: &Path, spec: &TableSpec) -> Result<Self> {
-        ScannedTable::new(path, spec, ScanPurpose::InMemory)?.read()
+    pub fn read(input: impl Into<TableInput>, spec: &TableSpec) -> Result<Self> {
+        ScannedTable::new(&input.into(), spec, ScanPurpose::InMemory)?.read()
     }
 }
 
@@ -96,8 +96,8 @@ impl Layout {
     /// covariate are dropped.
     ///
     /// # Errors
-    /// If the file cannot be read, lacks a column, has an invalid cell, or has no usable units.
-    pub fn read(&self, path: &Path, allow_missing_x: bool) -> Result<ReadUnits> {
-        UnitReader::open(self, path, allow_missing_x, BATCH_SIZE)?.read_all()
+    /// If the table cannot be read, lacks a column, has an invalid cell, or has no usable units.
+    pub fn read(&self, input: impl Into<TableInput>, allow_missing_x: bool) -> Result<ReadUnits> {
+        UnitReader::open(self, input, allow_missing_x, BATCH_SIZE)?.read_all()
     }
 }

@@ -1,11 +1,10 @@
 //! Resolves a description against the columns of a table.
 
-use std::path::Path;
-
 use super::blocks::{array_block, origin_of, scalar_features, treatment_columns};
 use super::cells::Reading;
 use super::dates::{DateEncoding, DateText, parse_date, read_date};
 use super::file_options::FileOptions;
+use super::input::TableInput;
 use super::layout::{GridRange, Layout, SampleLayout, TableForm, TimeGrid};
 use super::names::{resolve, resolve_name};
 use super::numbers::Decimal;
@@ -159,14 +158,15 @@ impl ResolvedColumns {
         spec: &TableSpec,
         scans: &[ColumnScan],
         categorical: &[String],
-        path: &Path,
+        input: &TableInput,
         summary: &mut ReadSummary,
     ) -> Result<(Layout, Option<UnitBatch>)> {
+        let path = input.name();
         let at = |problem: Problem| problem.at(path);
         // the layout without its grid is enough to collect the samples
         let mut samples = self.sample_layout(spec, scans, categorical).map_err(at)?;
         let mut layout = self.layout(spec, scans, categorical, TableForm::Long(samples.clone()));
-        let source = Source::open(path, &FileOptions::from(&layout), Some(&layout.columns()))?;
+        let source = Source::open(input, &FileOptions::from(&layout), Some(&layout.columns()))?;
         let reading = Reading::new(&layout.missing, Decimal::new(layout.decimal));
         let columns = SampleColumns::new(&layout, &samples);
         let collected = Samples::collect(&columns, path, source, &reading, summary)?;

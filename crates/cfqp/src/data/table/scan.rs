@@ -1,13 +1,13 @@
 //! A first pass over the columns: their content, missing values, and whether they can be used.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use super::cells::{Cell, Cells, Reading};
 use super::columns::{AMBIGUOUS_HINT, COMMA_HINT, DATES_HINT, ORDER_HINT, POINT_HINT};
 use super::date_scan::DateScan;
 use super::dates::{DateEncoding, DateOrder, DateText, is_date_like, read_date};
 use super::file_options::FileOptions;
+use super::input::TableInput;
 use super::levels::{merge_spellings, truth};
 use super::numbers::{Decimal, NumberText, Removed, read_number};
 use super::place::Place;
@@ -436,21 +436,21 @@ pub(crate) enum ScanPurpose {
 /// Scans `columns` of the table. If the decimal separator is not known and single commas can only separate thousands, the
 /// columns are scanned again with that knowledge.
 pub(crate) fn scan_columns(
-    path: &Path,
+    input: &TableInput,
     options: &FileOptions,
     columns: &[(String, ColumnRole)],
     reading: &Reading,
     order: Option<DateOrder>,
     purpose: ScanPurpose,
 ) -> Result<TableScan> {
-    let scan = scan_once(path, options, columns, reading, order, purpose)?;
+    let scan = scan_once(input, options, columns, reading, order, purpose)?;
     let is_known = reading.decimal != Decimal::Unknown;
     if is_known || !scan.columns.iter().any(ColumnScan::shows_thousands) {
         return Ok(scan);
     }
     let mut reading = reading.clone();
     reading.decimal = Decimal::Point;
-    let mut again = scan_once(path, options, columns, &reading, order, purpose)?;
+    let mut again = scan_once(input, options, columns, &reading, order, purpose)?;
     // in columns that do not show it themselves, a single comma stays ambiguous
     for (first, column) in scan.columns.into_iter().zip(&mut again.columns) {
         if first.ambiguous.count > 0 && !first.shows_thousands() {
@@ -461,7 +461,7 @@ pub(crate) fn scan_columns(
 }
 
 fn scan_once(
-    path: &Path,
+    input: &TableInput,
     options: &FileOptions,
     columns: &[(String, ColumnRole)],
     reading: &Reading,
@@ -469,7 +469,8 @@ fn scan_once(
     purpose: ScanPurpose,
 ) -> Result<TableScan> {
     let wanted: Vec<String> = columns.iter().map(|(name, _)| name.clone()).collect();
-    let mut source = Source::open(path, options, Some(&wanted))?;
+    let mut source = Source::open(input, options, Some(&wanted))?;
+    let path = input.name();
     let check_rows = |rows: usize| match purpose {
         ScanPurpose::InMemory => {
             check_memory(path, "the table", rows.saturating_mul(columns.len()), VALUE_BYTES)

@@ -1,9 +1,8 @@
 //! A table whose columns were scanned, and whose units are still to be read.
 
-use std::path::Path;
-
 use super::cells::Reading;
 use super::file_options::FileOptions;
+use super::input::TableInput;
 use super::layout::{Layout, TableForm};
 use super::names::{list_names, resolve};
 use super::numbers::Decimal;
@@ -23,7 +22,7 @@ use crate::error::Result;
 
 /// A table, its description, and what its columns hold.
 pub(super) struct ScannedTable<'a> {
-    pub path: &'a Path,
+    pub input: &'a TableInput,
     spec: TableSpec,
     resolved: ResolvedColumns,
     scans: Vec<ColumnScan>,
@@ -33,13 +32,13 @@ pub(super) struct ScannedTable<'a> {
 }
 
 impl<'a> ScannedTable<'a> {
-    /// Scans the columns of `path`, which are described by `spec`.
+    /// Scans the columns of a table, which are described by `spec`.
     ///
     /// # Errors
     /// If the description is invalid or does not match the columns, or if the file cannot be read or a cell is invalid.
-    pub(super) fn new(path: &'a Path, spec: &TableSpec, purpose: ScanPurpose) -> Result<Self> {
-        let options = FileOptions::from(spec);
-        let columns = read_column_names(path, &options)?;
+    pub(super) fn new(input: &'a TableInput, spec: &TableSpec, purpose: ScanPurpose) -> Result<Self> {
+        let (path, options) = (input.name(), FileOptions::from(spec));
+        let columns = read_column_names(input, &options)?;
         let at = |problem: Problem| problem.at(path);
         if spec.is_empty() {
             let problem = format!("the columns {} are not described", list_names(&columns));
@@ -59,19 +58,19 @@ impl<'a> ScannedTable<'a> {
         categorical.extend(with_levels.map(|(name, _)| name.clone()));
         let reading = Reading::new(&spec.missing, Decimal::new(spec.decimal));
         let TableScan { columns: scans, mut problems, decimal, rows } =
-            scan_columns(path, &options, &resolved.with_roles(), &reading, spec.date_format, purpose)?;
+            scan_columns(input, &options, &resolved.with_roles(), &reading, spec.date_format, purpose)?;
         for scan in &scans {
             scan.check(categorical.contains(&scan.name), spec.date_format, &mut problems);
             scan.check_treatment(&categorical, &numeric, &mut problems);
         }
         problems.check(path)?;
         let spec = TableSpec { decimal: decimal.mark(), ..spec.clone() };
-        Ok(Self { path, spec, resolved, scans, categorical, outcome_kinds, rows })
+        Ok(Self { input, spec, resolved, scans, categorical, outcome_kinds, rows })
     }
 
     /// The layout of a table with one row per unit. Kinds of outcomes are those that are declared.
     pub(super) fn wide_layout(&self) -> Result<Layout> {
-        let at = |problem: Problem| problem.at(self.path);
+        let at = |problem: Problem| problem.at(self.input.name());
         let mut layout = self.resolved.wide_layout(&self.spec, &self.scans, &self.categorical).map_err(at)?;
         if let TableForm::Wide { y, .. } = &mut layout.form {
             declare_outcomes(y, &self.outcome_kinds, &self.scans).map_err(at)?;
@@ -84,17 +83,17 @@ impl<'a> ScannedTable<'a> {
     /// # Errors
     /// If the file cannot be read or a cell is invalid, if ids repeat, or if no unit can be used.
     pub(super) fn read(&self) -> Result<Table> {
-        let (path, mut summary) = (self.path, ReadSummary::default());
+        let (path, mut summary) = (self.input.name(), ReadSummary::default());
         let at = |problem: Problem| problem.at(path);
         let (layout, ReadUnits { batch, summary }) = if self.spec.time.is_some() {
             let (scans, categorical) = (&self.scans, &self.categorical);
             let (layout, batch) =
-                self.resolved.read_long(&self.spec, scans, categorical, path, &mut summary)?;
+                self.resolved.read_long(&self.spec, scans, categorical, self.input, &mut summary)?;
             let batch = batch.ok_or_else(|| at(summary.no_units()))?;
             (layout, ReadUnits { batch, summary })
         } else {
             let mut layout = self.wide_layout()?;
-            let mut units = layout.read(path, true)?;
+            let mut units = layout.read(self.input, true)?;
             units.batch.data =
                 layout.recognise_outcomes(units.batch.data).map_err(|error| error.in_file(path))?;
             (layout, units)

@@ -1,42 +1,30 @@
-//! Tables read in chunks of rows: CSV, spreadsheets, Parquet and Arrow IPC (file and stream).
+//! Tables read in chunks of rows: CSV, spreadsheets, Parquet (files and folders), Arrow IPC (file and stream) and record
+//! batches in memory.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
-use std::fs::File;
-use std::io::{BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_ipc::reader::{FileReader, StreamReader};
-use arrow_schema::{FieldRef, Fields};
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
 use super::arrow_cells::decode_cells;
-use super::arrow_limits::{Refusal, check_file, check_stream};
 use super::arrow_numbers::{exact_names, integers};
 use super::cells::Cells;
 use super::csv_reader::{CsvReader, TextRow, open_csv};
 use super::file_options::FileOptions;
+use super::folder::FolderReader;
 use super::format::FileFormat;
-use super::guard::{Caught, catch_panics};
+use super::guard::catch_panics;
+use super::input::{RecordBatches, TableInput};
 use super::names::{list_names, nearest};
-use super::parquet_limits::check_pages;
 use super::place::Place;
 use super::problem::{Problem, quote_in_hint};
 use super::problems::Problems;
+use super::record_reader::RecordReader;
 use super::sheet::{SheetReader, open_sheet};
-use crate::data::{Retrying, open_file};
-use crate::error::{Error, Result};
-
-const PARQUET_HINT: &str = "the file is damaged or is not a Parquet file: write it again";
-const ARROW_HINT: &str = "the file is damaged or is not an Arrow file: write it again";
-/// Part of the message of both crates about a codec that they were built without.
-const DISABLED_CODEC: &str = "Disabled feature";
-const CODEC_HINT: &str = "its compression is not supported: write it with snappy, zstd, gzip or lz4";
-/// Rows that are decoded at a time.
-const CHUNK_ROWS: usize = 4096;
+use crate::data::open_file;
+use crate::error::Result;
 
 /// An open table.
 pub(crate) struct Source {
@@ -58,9 +46,10 @@ pub(crate) struct Source {
 enum Reader {
     Csv(CsvReader),
     Sheet(SheetReader),
-    Parquet(ParquetRecordBatchReader),
-    ArrowFile(FileReader<BufReader<Retrying<File>>>),
-    ArrowStream(StreamReader<BufReader<Retrying<File>>>),
+    Records(RecordReader),
+    Folder(FolderReader),
+    /// Record batches in memory, and the number of those returned.
+    Memory(RecordBatches, usize),
 }
 
 /// Some rows of a table.
@@ -78,27 +67,46 @@ enum Content {
 }
 
 impl Source {
-    /// Opens `path`. If `wanted` columns are given, others need not be decoded.
-    pub(super) fn open(path: &Path, options: &FileOptions, wanted: Option<&[String]>) -> Result<Self> {
+    /// Opens a table. If `wanted` columns are given, others need not be decoded.
+    pub(super) fn open(input: &TableInput, options: &FileOptions, wanted: Option<&[String]>) -> Result<Self> {
+        match input {
+            TableInput::Path(path) if path.is_dir() => {
+                let (reader, columns, rows) = FolderReader::open(path, wanted)?;
+                Self::new(path, Reader::Folder(reader), columns, rows)
+            }
+            TableInput::Path(path) => Self::open_file(path, options, wanted),
+            TableInput::Batches(batches) => {
+                let reader = Reader::Memory(batches.clone(), 0);
+                Self::new(input.name(), reader, batches.columns(), batches.rows())
+            }
+        }
+    }
+
+    fn open_file(path: &Path, options: &FileOptions, wanted: Option<&[String]>) -> Result<Self> {
         // before readers that open the path themselves
         open_file(path)?;
-        let mut claimed_rows = 0;
-        let (reader, columns) = match FileFormat::detect_table(path)? {
+        let (reader, columns, claimed_rows) = match FileFormat::detect_table(path)? {
             FileFormat::Csv => {
                 let (csv, columns) = open_csv(path, options.delimiter)?;
-                (Reader::Csv(csv), columns)
+                (Reader::Csv(csv), columns, 0)
             }
             FileFormat::Xlsx => {
                 let (sheet, columns) = open_sheet(path, options.sheet.as_deref())?;
-                (Reader::Sheet(sheet), columns)
+                (Reader::Sheet(sheet), columns, 0)
             }
             FileFormat::Parquet => {
-                let (reader, columns, rows) = open_parquet(path, wanted)?;
-                claimed_rows = rows;
-                (reader, columns)
+                let (reader, columns, rows) = RecordReader::open_parquet(path, wanted)?;
+                (Reader::Records(reader), columns, rows)
             }
-            _ => open_arrow(path)?,
+            _ => {
+                let (reader, columns) = RecordReader::open_arrow(path)?;
+                (Reader::Records(reader), columns, 0)
+            }
         };
+        Self::new(path, reader, columns, claimed_rows)
+    }
+
+    fn new(path: &Path, reader: Reader, columns: Vec<String>, claimed_rows: usize) -> Result<Self> {
         check_columns(&columns).map_err(|problem| problem.at(path))?;
         Ok(Self {
             path: path.to_owned(),
@@ -138,13 +146,15 @@ impl Source {
 
     fn next_batch(&mut self, limit: usize) -> Result<Option<RecordBatch>> {
         while self.rest.as_ref().is_none_or(|rest| rest.num_rows() == 0) {
-            let (next, hint) = match &mut self.reader {
-                Reader::Csv(_) | Reader::Sheet(_) => return Ok(None),
-                Reader::Parquet(reader) => (catch_panics(|| reader.next().transpose()), PARQUET_HINT),
-                Reader::ArrowFile(reader) => (catch_panics(|| reader.next().transpose()), ARROW_HINT),
-                Reader::ArrowStream(reader) => (catch_panics(|| reader.next().transpose()), ARROW_HINT),
+            let next = match &mut self.reader {
+                Reader::Csv(_) | Reader::Sheet(_) => None,
+                Reader::Records(reader) => reader.next()?,
+                Reader::Folder(reader) => reader.next()?,
+                Reader::Memory(batches, returned) => {
+                    *returned += 1;
+                    batches.get(*returned - 1)
+                }
             };
-            let next = next.map_err(|cause| self.decode_error(cause, hint))?;
             match next {
                 None => return Ok(None),
                 batch => self.rest = batch,
@@ -154,15 +164,6 @@ impl Source {
         let count = batch.num_rows().min(limit);
         self.rest = Some(batch.slice(count, batch.num_rows() - count));
         Ok(Some(batch.slice(0, count)))
-    }
-
-    fn decode_error(&self, cause: Caught, hint: &str) -> Error {
-        let problem = match self.rows {
-            0 => "the first rows cannot be read".to_owned(),
-            rows => format!("the rows after row {rows} cannot be read"),
-        };
-        let hint = if cause.to_string().contains(DISABLED_CODEC) { CODEC_HINT } else { hint };
-        Error::file(&self.path, problem, hint).with_source(cause)
     }
 }
 
@@ -242,69 +243,6 @@ fn check_columns(columns: &[String]) -> Result<(), Problem> {
         }
     }
     Ok(())
-}
-
-/// Opens a Parquet file; gives its columns and the number of its rows.
-fn open_parquet(path: &Path, wanted: Option<&[String]>) -> Result<(Reader, Vec<String>, usize)> {
-    let (file, pages) = (open_file(path)?, open_file(path)?);
-    let damaged =
-        |cause: Caught| Error::file(path, "not a readable Parquet file", PARQUET_HINT).with_source(cause);
-    let builder = catch_panics(|| ParquetRecordBatchReaderBuilder::try_new(file)).map_err(damaged)?;
-    let columns: Vec<String> = builder.schema().fields().iter().map(|field| field.name().clone()).collect();
-    let mask = match wanted {
-        None => ProjectionMask::all(),
-        Some(wanted) => {
-            let roots = (0..columns.len()).filter(|&i| wanted.contains(&columns[i]));
-            ProjectionMask::roots(builder.parquet_schema(), roots)
-        }
-    };
-    let rows = catch_panics(|| {
-        let (metadata, fields) = (builder.metadata(), wanted_fields(&builder, wanted));
-        Ok::<_, Infallible>(check_pages(&pages, metadata, &fields, &mask, CHUNK_ROWS))
-    });
-    let rows = rows.map_err(damaged)?.map_err(|refusal| match refusal {
-        Refusal::TooLarge(large) => large.of(path, "the columns"),
-        Refusal::Damaged(cause) => damaged(cause),
-    })?;
-    let groups = builder.metadata().row_groups().iter();
-    let claimed = groups.map(|group| usize::try_from(group.num_rows()).unwrap_or(0));
-    let claimed = claimed.fold(0, usize::saturating_add);
-    let builder = builder.with_projection(mask).with_batch_size(rows);
-    let reader = catch_panics(|| builder.build()).map_err(damaged)?;
-    Ok((Reader::Parquet(reader), columns, claimed))
-}
-
-/// The columns of a Parquet file that are `wanted`.
-fn wanted_fields(builder: &ParquetRecordBatchReaderBuilder<File>, wanted: Option<&[String]>) -> Fields {
-    let is_wanted = |field: &&FieldRef| wanted.is_none_or(|wanted| wanted.contains(field.name()));
-    builder.schema().fields().iter().filter(is_wanted).cloned().collect()
-}
-
-fn open_arrow(path: &Path) -> Result<(Reader, Vec<String>)> {
-    let mut file = open_file(path)?;
-    let mut magic = [0; 6];
-    let is_file = file.read_exact(&mut magic).is_ok() && &magic == b"ARROW1";
-    file.rewind().map_err(Error::io(path))?;
-    let damaged =
-        |cause: Caught| Error::file(path, "not a readable Arrow file", ARROW_HINT).with_source(cause);
-    let mut file = BufReader::new(Retrying(file));
-    let check = if is_file { check_file } else { check_stream };
-    let checked = catch_panics(|| Ok::<_, Infallible>(check(&mut file))).map_err(damaged)?;
-    checked.map_err(|refusal| match refusal {
-        Refusal::TooLarge(large) => large.of(path, "the rows"),
-        Refusal::Damaged(cause) => damaged(cause),
-    })?;
-    file.rewind().map_err(Error::io(path))?;
-    let (reader, schema) = if is_file {
-        let reader = catch_panics(|| FileReader::try_new(file, None)).map_err(damaged)?;
-        let schema = reader.schema();
-        (Reader::ArrowFile(reader), schema)
-    } else {
-        let reader = catch_panics(|| StreamReader::try_new(file, None)).map_err(damaged)?;
-        let schema = reader.schema();
-        (Reader::ArrowStream(reader), schema)
-    };
-    Ok((reader, schema.fields().iter().map(|field| field.name().clone()).collect()))
 }
 
 /// Checks that all `wanted` columns, those of a model, exist.

@@ -1,10 +1,11 @@
 //! Reads a table with a known layout in batches of units.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::cells::Reading;
 use super::contiguous::{ContiguousReader, ContiguousSettings, is_contiguous};
 use super::file_options::FileOptions;
+use super::input::TableInput;
 use super::layout::{Layout, TableForm};
 use super::numbers::Decimal;
 use super::read_summary::ReadSummary;
@@ -52,35 +53,40 @@ enum State {
 const MAX_IN_MEMORY_BYTES: u64 = 1 << 26;
 
 impl UnitReader {
-    /// Opens the table `path`, which must have the columns of `layout`. Batches have about `batch_size` units; a table with
+    /// Opens a table, which must have the columns of `layout`. Batches have about `batch_size` units; a table with
     /// subjects is read into one batch, because their units may be anywhere in it. Unless `allow_missing_x` is set, units
     /// with a missing covariate are dropped.
     ///
     /// # Errors
-    /// If the file cannot be read or a column is missing; for a long table, if its content is invalid.
-    pub fn open(layout: &Layout, path: &Path, allow_missing_x: bool, batch_size: usize) -> Result<Self> {
-        Self::open_by_rules(layout, path, UnitRules::observed(allow_missing_x), batch_size)
+    /// If the table cannot be read or a column is missing; for a long table, if its content is invalid.
+    pub fn open(
+        layout: &Layout,
+        input: impl Into<TableInput>,
+        allow_missing_x: bool,
+        batch_size: usize,
+    ) -> Result<Self> {
+        Self::open_by_rules(layout, &input.into(), UnitRules::observed(allow_missing_x), batch_size)
     }
 
     /// As [`open`](Self::open), with other rules for the units that are used.
     pub(crate) fn open_by_rules(
         layout: &Layout,
-        path: &Path,
+        input: &TableInput,
         rules: UnitRules,
         batch_size: usize,
     ) -> Result<Self> {
-        Self::open_with_limit(layout, path, rules, batch_size, MAX_IN_MEMORY_BYTES)
+        Self::open_with_limit(layout, input, rules, batch_size, MAX_IN_MEMORY_BYTES)
     }
 
     /// As [`open_by_rules`](Self::open_by_rules), with another limit on the size of long tables that are read into memory.
     pub(crate) fn open_with_limit(
         layout: &Layout,
-        path: &Path,
+        input: &TableInput,
         rules: UnitRules,
         batch_size: usize,
         max_in_memory: u64,
     ) -> Result<Self> {
-        let mut reader = Self::open_parts(layout, path, rules, batch_size, max_in_memory)?;
+        let mut reader = Self::open_parts(layout, input, rules, batch_size, max_in_memory)?;
         if layout.group.is_some() {
             reader.read_into_one_batch()?;
         }
@@ -89,30 +95,30 @@ impl UnitReader {
 
     /// As [`open`](Self::open), with missing covariates allowed and in batches even if there are subjects: other batches may
     /// have more units of a subject.
-    pub(super) fn open_in_parts(layout: &Layout, path: &Path, batch_size: usize) -> Result<Self> {
-        Self::open_parts(layout, path, UnitRules::observed(true), batch_size, MAX_IN_MEMORY_BYTES)
+    pub(super) fn open_in_parts(layout: &Layout, input: &TableInput, batch_size: usize) -> Result<Self> {
+        Self::open_parts(layout, input, UnitRules::observed(true), batch_size, MAX_IN_MEMORY_BYTES)
     }
 
     fn open_parts(
         layout: &Layout,
-        path: &Path,
+        input: &TableInput,
         rules: UnitRules,
         batch_size: usize,
         max_in_memory: u64,
     ) -> Result<Self> {
-        let options = layout.file_options(path);
-        let columns = read_column_names(path, &options)?;
+        let (path, options) = (input.name(), layout.file_options(input));
+        let columns = read_column_names(input, &options)?;
         let absent = rules.absent_columns(layout, &columns);
         let needed: Vec<String> =
             layout.columns().into_iter().filter(|name| !absent.contains(name)).collect();
         check_present(&needed, &columns).map_err(|problem| problem.at(path))?;
-        let source = Source::open(path, &options, Some(&needed))?.with_absent(absent);
+        let source = Source::open(input, &options, Some(&needed))?.with_absent(absent);
         let reading = Reading::new(&layout.missing, Decimal::new(layout.decimal));
         let mut summary = ReadSummary::default();
-        let is_large = std::fs::metadata(path).is_ok_and(|file| file.len() > max_in_memory);
+        let is_large = input.bytes() > max_in_memory;
         let state = match (layout.samples(), &layout.id) {
             (None, _) => State::Wide(Box::new(source)),
-            (Some(_), Some(id)) if is_large && is_contiguous(path, &options, id)? => {
+            (Some(_), Some(id)) if is_large && is_contiguous(input, &options, id)? => {
                 State::Contiguous(Box::new(ContiguousReader::new(source)))
             }
             (Some(samples), _) => {
@@ -132,6 +138,11 @@ impl UnitReader {
             is_reported: false,
             summary,
         })
+    }
+
+    /// Makes a table without usable units one without batches, not an error.
+    pub(crate) fn allow_empty(&mut self) {
+        self.is_reported = true;
     }
 
     /// Reads all units, which are then returned as one batch.
@@ -209,9 +220,9 @@ impl Iterator for UnitReader {
 }
 
 impl Layout {
-    /// How the cells of `path` are found: as in the training data, or by another delimiter if only that gives the columns,
+    /// How the cells of a table are found: as in the training data, or by another delimiter if only that gives the columns,
     /// or those that are left if the table has no outcomes and treatments.
-    pub(crate) fn file_options(&self, path: &Path) -> FileOptions {
+    pub(crate) fn file_options(&self, input: &TableInput) -> FileOptions {
         let usual = FileOptions::from(self);
         let other = |mark: char| FileOptions { delimiter: Some(mark), ..usual.clone() };
         let all: Vec<FileOptions> =
@@ -224,7 +235,7 @@ impl Layout {
         let rest = all_columns.iter().filter(|name| !optional.contains(name)).cloned().collect();
         for wanted in [all_columns, rest] {
             let has_columns = |options: &&FileOptions| {
-                read_column_names(path, options)
+                read_column_names(input, options)
                     .is_ok_and(|columns| wanted.iter().all(|name| columns.contains(name)))
             };
             if let Some(options) = all.iter().find(has_columns) {
@@ -235,10 +246,10 @@ impl Layout {
     }
 }
 
-/// Reads the names of the columns of the table `path`.
+/// Reads the names of the columns of a table.
 ///
 /// # Errors
-/// If the file cannot be read or is not a table.
-pub fn read_column_names(path: &Path, options: &FileOptions) -> Result<Vec<String>> {
-    Ok(Source::open(path, options, None)?.columns().to_vec())
+/// If it cannot be read or is not a table.
+pub fn read_column_names(input: &TableInput, options: &FileOptions) -> Result<Vec<String>> {
+    Ok(Source::open(input, options, None)?.columns().to_vec())
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::ids::Ids;
+use super::input::TableInput;
 use super::layout::{Block, Layout, TableForm};
 use super::outcome::SeenOutcomes;
 use super::read::Table;
@@ -81,20 +82,20 @@ impl TableUnits {
         self.summary().units
     }
 
-    /// Reads the table `path`. Units to which a fit would need more memory than the limit are put on disk, if they have at most
+    /// Reads a table. Units to which a fit would need more memory than the limit are put on disk, if they have at most
     /// 8 outcome elements, one row each and no lists.
     ///
     /// # Errors
     /// As [`Table::read`]; if the temporary file cannot be written; if the limit is too small even for that; or if the monitor
     /// asks to stop.
     pub(crate) fn read(
-        path: &Path,
+        input: &TableInput,
         spec: &TableSpec,
         limits: &UnitLimits<'_>,
         monitor: &dyn Monitor,
     ) -> Result<Self> {
         let purpose = if spec.time.is_none() { ScanPurpose::OnDisk } else { ScanPurpose::InMemory };
-        let scanned = ScannedTable::new(path, spec, purpose)?;
+        let scanned = ScannedTable::new(input, spec, purpose)?;
         let form = match purpose {
             ScanPurpose::OnDisk => record_form(&scanned.wide_layout()?),
             ScanPurpose::InMemory => None,
@@ -128,7 +129,7 @@ impl LargeTable {
         limits: &UnitLimits<'_>,
         monitor: &dyn Monitor,
     ) -> Result<Self> {
-        let path = scanned.path;
+        let path = scanned.input.name();
         let sizes = limits.sizes.unwrap_or_else(|| ShardSizes::new(SAMPLE_UNITS, scanned.rows, form));
         let needed =
             fit_memory(sizes.sample, form.words()).max(sizes.memory(scanned.rows, form) + PROGRAM_BYTES);
@@ -139,7 +140,7 @@ impl LargeTable {
             return Err(Error::file(path, problem, "raise the limit: `memory_limit`"));
         }
         let mut layout = scanned.wide_layout()?;
-        let mut reader = UnitReader::open_in_parts(&layout, path, BATCH_UNITS)?;
+        let mut reader = UnitReader::open_in_parts(&layout, scanned.input, BATCH_UNITS)?;
         let mut buckets = UnitBuckets::new(form, scanned.rows, sizes, limits.folder)?;
         monitor.stage(Stage::Reading, scanned.rows.div_ceil(BATCH_UNITS) + buckets.len());
         let mut seen = SeenOutcomes::default();

@@ -111,7 +111,7 @@ fn write_parquet(
 ) -> Result<()> {
     let failed = |error: ParquetError| write_error(path, error);
     let Some(first) = batches.next().transpose()? else { return Err(no_batches(path)) };
-    let first = first.to_arrow().map_err(|error| write_error(path, error))?;
+    let first = first.to_record_batch().map_err(|error| write_error(path, error))?;
     let properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
@@ -119,7 +119,7 @@ fn write_parquet(
     let mut writer = ArrowWriter::try_new(out, first.schema(), Some(properties)).map_err(failed)?;
     writer.write(&first).map_err(failed)?;
     for batch in batches {
-        let batch = batch?.to_arrow().map_err(|error| write_error(path, error))?;
+        let batch = batch?.to_record_batch().map_err(|error| write_error(path, error))?;
         writer.write(&batch).map_err(failed)?;
     }
     writer.close().map(drop).map_err(failed)
@@ -132,11 +132,11 @@ fn write_arrow(
 ) -> Result<()> {
     let failed = |error: ArrowError| write_error(path, error);
     let Some(first) = batches.next().transpose()? else { return Err(no_batches(path)) };
-    let first = first.to_arrow().map_err(failed)?;
+    let first = first.to_record_batch().map_err(failed)?;
     let mut writer = FileWriter::try_new(out, &first.schema()).map_err(failed)?;
     writer.write(&first).map_err(failed)?;
     for batch in batches {
-        writer.write(&batch?.to_arrow().map_err(failed)?).map_err(failed)?;
+        writer.write(&batch?.to_record_batch().map_err(failed)?).map_err(failed)?;
     }
     writer.finish().map_err(failed)
 }

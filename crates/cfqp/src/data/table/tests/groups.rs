@@ -102,7 +102,7 @@ fn a_unit_of_a_long_table_belongs_to_one_subject() {
     assert_eq!(table.data.groups(), Some(&[0, 1, 0][..]));
     // the same if the table is too large to be read into memory
     let mut reader =
-        UnitReader::open_with_limit(&table.layout, &path, UnitRules::observed(true), 1, 0).unwrap();
+        UnitReader::open_with_limit(&table.layout, &(&path).into(), UnitRules::observed(true), 1, 0).unwrap();
     assert_eq!(reader.next().unwrap().unwrap().data.groups(), Some(&[0, 1, 0][..]));
     assert!(reader.next().is_none());
 

@@ -60,7 +60,8 @@ fn contiguous_samples_are_read_in_batches() {
     assert_eq!((table.data.len(), table.summary.rows), (2940, 12_000));
     let batches = |path: &Path| {
         let mut reader =
-            UnitReader::open_with_limit(&table.layout, path, UnitRules::observed(true), 100, 0).unwrap();
+            UnitReader::open_with_limit(&table.layout, &path.into(), UnitRules::observed(true), 100, 0)
+                .unwrap();
         let all: Vec<UnitBatch> = reader.by_ref().map(|batch| batch.unwrap()).collect();
         let summary = reader.summary();
         assert_eq!((summary.rows, summary.units), (12_000, 2940));

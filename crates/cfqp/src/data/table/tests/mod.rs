@@ -2,6 +2,7 @@
 
 mod formats;
 mod groups;
+mod inputs;
 mod long;
 mod practice;
 mod spreadsheets;

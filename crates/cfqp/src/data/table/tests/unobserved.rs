@@ -11,7 +11,7 @@ fn layout(folder: &Folder) -> Layout {
 
 fn ask(layout: &Layout, path: &std::path::Path, new_treatments: usize) -> Result<ReadUnits> {
     let rules = UnitRules { missing_x: false, missing_outcome: true, new_treatments };
-    UnitReader::open_by_rules(layout, path, rules, 100)?.read_all()
+    UnitReader::open_by_rules(layout, &path.into(), rules, 100)?.read_all()
 }
 
 #[test]

@@ -1,18 +1,21 @@
-//! Questions about all units of a file, answered in batches and written to another file.
+//! Questions about all units of a table or of arrays, answered in batches.
 
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
 
+use arrow_array::RecordBatch;
+
 use super::answer::Answers;
 use super::distribution::{ValueProbabilities, effects_have_none};
 use super::grid::GridUnits;
+use super::input::UnitsInput;
 use super::options::{AskOptions, option_setters};
 use super::question::Treatments;
 use super::rho::RhoBound;
 use super::stream::{StreamBatch, UnitStream};
 use super::tabulate::{AskedTreatments, Tabulation};
-use crate::data::table::{OutputBatch, ReadSummary, UnitBatch, write_table};
+use crate::data::table::{Ids, OutputBatch, ReadSummary, UnitBatch, write_table};
 use crate::data::{Dataset, Units};
 use crate::model::Model;
 use crate::runtime::Monitor;
@@ -22,7 +25,7 @@ use crate::{Error, Result};
 const CURVE_BATCH: usize = 4096;
 
 impl Model {
-    /// Asks about all units of a file, which may be larger than memory. Units may have no outcome, and then no treatment; see
+    /// Asks about all units of a table, which may be larger than memory, of an `.npz` file or of arrays. Units may have no outcome, and then no treatment; see
     /// [`read_units`](Self::read_units).
     ///
     /// ```
@@ -44,27 +47,27 @@ impl Model {
     /// let config = FitConfig { classes: Classes::Given(1), base: Base::Linear, ..FitConfig::default() };
     /// let model = Fit::new(config).run(&Table::read(&patients, &spec)?)?;
     ///
-    /// let read = model.ask_file(&patients).under(3.0).level(0.9).write(&answers)?;
-    /// model.ask_file(&patients).effect(2.0, 5.0).write(&effects)?;
+    /// let read = model.ask_units(&patients).under(3.0).level(0.9).write(&answers)?;
+    /// model.ask_units(&patients).effect(2.0, 5.0).write(&effects)?;
     /// assert_eq!(read.units, 40);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn ask_file<'a>(&'a self, path: &'a Path) -> AskFile<'a> {
-        AskFile { model: self, path }
+    pub fn ask_units(&self, input: impl Into<UnitsInput>) -> AskUnits<'_> {
+        AskUnits { model: self, input: input.into() }
     }
 }
 
-/// A file about whose units a model is asked.
-#[derive(Clone, Copy, Debug)]
-pub struct AskFile<'a> {
+/// Units about which a model is asked, batch by batch.
+#[derive(Clone, Debug)]
+pub struct AskUnits<'a> {
     model: &'a Model,
-    path: &'a Path,
+    input: UnitsInput,
 }
 
 /// What is asked about every unit.
 enum Asking<'a> {
     Outcome(Treatments<'a>),
-    /// The outcome under the treatment in these columns or this array of the file.
+    /// The outcome under the treatment in these columns of the table or this array of the file.
     OutcomeFrom(&'a str),
     Effect {
         from: Treatments<'a>,
@@ -73,38 +76,39 @@ enum Asking<'a> {
     Curve(&'a Units),
 }
 
-impl<'a> AskFile<'a> {
-    /// Asks for the outcome under `treatment`.
-    pub fn under(self, treatment: impl Into<Treatments<'a>>) -> FileQuestion<'a> {
+impl<'a> AskUnits<'a> {
+    /// Asks for the outcome under `treatment`: one for all units, or, if the units are arrays, one per unit.
+    pub fn under(self, treatment: impl Into<Treatments<'a>>) -> UnitsQuestion<'a> {
         self.question(Asking::Outcome(treatment.into()))
     }
 
-    /// Asks for the outcome under the treatment that the file has for each unit, in `columns` (comma-separated) of a table
+    /// Asks for the outcome under the treatment that the input has for each unit, in `columns` (comma-separated) of a table
     /// or in an array of an `.npz` file.
-    pub fn under_columns(self, columns: &'a str) -> FileQuestion<'a> {
+    pub fn under_columns(self, columns: &'a str) -> UnitsQuestion<'a> {
         self.question(Asking::OutcomeFrom(columns))
     }
 
     /// Asks for the difference between the outcome under `to` and under `from`.
-    pub fn effect(self, from: impl Into<Treatments<'a>>, to: impl Into<Treatments<'a>>) -> FileQuestion<'a> {
+    pub fn effect(self, from: impl Into<Treatments<'a>>, to: impl Into<Treatments<'a>>) -> UnitsQuestion<'a> {
         self.question(Asking::Effect { from: from.into(), to: to.into() })
     }
 
     /// Asks for the outcome under every treatment of `grid`; see [`Ask::curve`](crate::ask::Ask::curve).
-    pub fn curve(self, grid: &'a Units) -> FileQuestion<'a> {
+    pub fn curve(self, grid: &'a Units) -> UnitsQuestion<'a> {
         self.question(Asking::Curve(grid))
     }
 
-    fn question(self, asking: Asking<'a>) -> FileQuestion<'a> {
+    fn question(self, asking: Asking<'a>) -> UnitsQuestion<'a> {
         let options = AskOptions::default();
         let inspect = Box::new(|_: &UnitBatch, _: &Answers| ());
-        FileQuestion {
+        UnitsQuestion {
             ask: self,
             asking,
             ids: &[],
             options,
             rho_bounds: false,
             distributions: false,
+            allow_empty: false,
             monitor: &(),
             inspect,
         }
@@ -114,20 +118,21 @@ impl<'a> AskFile<'a> {
 /// Called with every batch of units and its answers.
 type Inspect<'a> = Box<dyn FnMut(&UnitBatch, &Answers) + 'a>;
 
-/// A question about the units of a file.
-#[must_use = "a question does nothing until `write` or `run` is called"]
-pub struct FileQuestion<'a> {
-    ask: AskFile<'a>,
+/// A question about units in batches.
+#[must_use = "a question does nothing until `write`, `for_each` or `run` is called"]
+pub struct UnitsQuestion<'a> {
+    ask: AskUnits<'a>,
     asking: Asking<'a>,
     ids: &'a [String],
     options: AskOptions,
     rho_bounds: bool,
     distributions: bool,
+    allow_empty: bool,
     monitor: &'a dyn Monitor,
     inspect: Inspect<'a>,
 }
 
-impl<'a> FileQuestion<'a> {
+impl<'a> UnitsQuestion<'a> {
     /// Restricts the question to the units with these ids; without ids, all units are asked about.
     pub fn only(mut self, ids: &'a [String]) -> Self {
         self.ids = ids;
@@ -148,7 +153,13 @@ impl<'a> FileQuestion<'a> {
         self
     }
 
-    /// Lets `monitor` stop the work between batches.
+    /// Whether a table without usable units gives answers without rows; by default it is an error.
+    pub fn allow_empty(mut self, wanted: bool) -> Self {
+        self.allow_empty = wanted;
+        self
+    }
+
+    /// Lets `monitor` count the units that are done, and stop the work between batches.
     pub fn monitor(mut self, monitor: &'a dyn Monitor) -> Self {
         self.monitor = monitor;
         self
@@ -169,6 +180,17 @@ impl<'a> FileQuestion<'a> {
         self.for_batches(|batches| write_table(out, batches).map(drop))
     }
 
+    /// Passes the answers to `consume` in record batches with the columns of [`Tabulation`]. Returns what was read and
+    /// dropped.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write), or the error of `consume`.
+    pub fn for_each(self, mut consume: impl FnMut(RecordBatch) -> Result<()>) -> Result<ReadSummary> {
+        self.for_batches(|mut batches| {
+            (&mut batches).try_for_each(|batch| consume(batch?.to_record_batch().map_err(tabulation_error)?))
+        })
+    }
+
     /// Answers without writing; for use with [`inspect`](Self::inspect).
     ///
     /// # Errors
@@ -187,17 +209,46 @@ impl<'a> FileQuestion<'a> {
             Asking::OutcomeFrom(columns) => Some(columns),
             _ => None,
         };
-        let mut stream = model.read_units(self.ask.path, columns)?.only(self.ids);
+        let mut stream = model.read_units(&self.ask.input, columns)?.only(self.ids);
+        if let Asking::Outcome(to) = &self.asking {
+            let to = to.units(model)?;
+            if to.len() > 1 {
+                stream = stream.with_treatments(to.into_owned())?;
+            }
+        }
         let tabulation = Tabulation::new(model);
         let steps = if let Asking::Curve(grid) = self.asking { grid.len() } else { 1 };
-        let batches = smaller_batches(&mut stream, (CURVE_BATCH / steps).max(1), steps > 1);
-        consume(&mut batches.map(|batch| {
-            if self.monitor.stopped() {
-                return Err(Error::Interrupted);
-            }
-            self.answer(batch?, &tabulation)
+        if self.allow_empty {
+            stream = stream.allow_empty();
+        }
+        let mut batches = smaller_batches(&mut stream, (CURVE_BATCH / steps).max(1), steps > 1);
+        let mut is_first = true;
+        consume(&mut std::iter::from_fn(|| {
+            let next = match batches.next() {
+                Some(_) if self.monitor.stopped() => Err(Error::Interrupted),
+                Some(batch) => batch.and_then(|batch| self.answer(batch, &tabulation)),
+                None if is_first && self.allow_empty => self.no_answers(&tabulation),
+                None => return None,
+            };
+            is_first = false;
+            Some(next)
         }))?;
+        drop(batches);
         Ok(stream.summary())
+    }
+
+    /// Answers without rows: those for a unit of which hardly anything is known, without their rows.
+    fn no_answers(&self, tabulation: &Tabulation) -> Result<OutputBatch> {
+        let shapes = self.ask.model.shapes();
+        let zeros =
+            |name: &str, shape: &[usize]| Units::new(name, shape.to_vec(), vec![0.0; shape.iter().product()]);
+        let t = zeros("t", &[shapes.t])?;
+        let data = Dataset::new(zeros("x", &shapes.x)?, t.clone(), Units::all_missing(shapes.y.clone(), 1))?;
+        let units = UnitBatch { data, ids: Ids::Rows(vec![0]), treated_at: None, subjects: None };
+        let from_columns = matches!(self.asking, Asking::OutcomeFrom(_));
+        let batch = StreamBatch { units, treatments: from_columns.then_some(t), asked: None };
+        let (answered, _) = self.answer_all(batch)?;
+        Ok(answered.output(tabulation).without_rows())
     }
 
     fn answer(&mut self, batch: StreamBatch, tabulation: &Tabulation) -> Result<OutputBatch> {
@@ -212,18 +263,14 @@ impl<'a> FileQuestion<'a> {
             }
         };
         let (units, answers) = (&answered.units, &answered.answers);
-        let treatments = answered.treatments();
-        let mut output = tabulation.output(units, &treatments, answers);
-        for (bound, answers) in &answered.bounds {
-            tabulation.add_bound(&mut output, &treatments, *bound, answers);
-        }
-        tabulation.add_distributions(&mut output, &answered.distributions);
+        let output = answered.output(tabulation);
         if repeats > 1 {
             let first: Vec<usize> = (0..units.data.len()).step_by(repeats).collect();
             (self.inspect)(&units.pick(&first)?, answers);
         } else {
             (self.inspect)(units, answers);
         }
+        self.monitor.units(units.data.len() / repeats);
         Ok(output)
     }
 
@@ -232,9 +279,10 @@ impl<'a> FileQuestion<'a> {
         let StreamBatch { units, treatments, .. } = batch;
         Ok(match &self.asking {
             Asking::Outcome(_) | Asking::OutcomeFrom(_) => {
-                let to = match &self.asking {
-                    Asking::Outcome(to) => to.units(self.ask.model)?.into_owned(),
-                    _ => treatments.expect("the stream reads the treatments asked for"),
+                let to = match (&self.asking, treatments) {
+                    (_, Some(treatments)) => treatments,
+                    (Asking::Outcome(to), None) => to.units(self.ask.model)?.into_owned(),
+                    _ => unreachable!("the stream reads the treatments asked for"),
                 };
                 (self.ask_batch(units, None, to)?, 1)
             }
@@ -270,6 +318,11 @@ impl<'a> FileQuestion<'a> {
     }
 }
 
+/// The error of answers that do not form a table.
+fn tabulation_error(cause: impl std::error::Error + Send + Sync + 'static) -> Error {
+    Error::fit("the answers cannot be written as a table", "report this as a bug").with_source(cause)
+}
+
 /// Units, the treatments they were asked about (one per unit, or one for all) and their answers.
 struct Answered {
     units: UnitBatch,
@@ -288,6 +341,17 @@ impl Answered {
             Some(from) => AskedTreatments::Effect { from, to: &self.to },
             None => AskedTreatments::Outcome(&self.to),
         }
+    }
+
+    /// The rows of the table of answers.
+    fn output(&self, tabulation: &Tabulation) -> OutputBatch {
+        let treatments = self.treatments();
+        let mut output = tabulation.output(&self.units, &treatments, &self.answers);
+        for (bound, answers) in &self.bounds {
+            tabulation.add_bound(&mut output, &treatments, *bound, answers);
+        }
+        tabulation.add_distributions(&mut output, &self.distributions);
+        output
     }
 
     /// Those of the units at `rows`.

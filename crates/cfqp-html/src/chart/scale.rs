@@ -2,17 +2,17 @@
 
 /// A linear or logarithmic map from values to pixels.
 #[derive(Clone, Copy, Debug)]
-pub struct Scale {
+pub(super) struct Scale {
     low: f64,
     high: f64,
-    pub from: f64,
-    pub to: f64,
+    from: f64,
+    to: f64,
     is_log: bool,
 }
 
 impl Scale {
     /// Maps `low` to the pixel `from` and `high` to the pixel `to`. A range that is empty or not finite is replaced.
-    pub fn new((low, high): (f64, f64), from: f64, to: f64) -> Self {
+    pub(super) fn new((low, high): (f64, f64), from: f64, to: f64) -> Self {
         let (low, high) = if low.is_finite() && high.is_finite() { (low, high) } else { (0.0, 1.0) };
         let min_width = 1e-9 * low.abs().max(high.abs()).max(1e-9);
         let (low, high) = if high - low > min_width { (low, high) } else { (low - 0.5, high + 0.5) };
@@ -21,19 +21,19 @@ impl Scale {
 
     /// The same range on a logarithmic scale, where smaller values are drawn at its lower end. A range that is not
     /// positive stays linear.
-    pub fn into_log(self) -> Self {
+    pub(super) fn into_log(self) -> Self {
         Self { is_log: self.low > 0.0, ..self }
     }
 
     /// The pixel of `value`.
-    pub fn at(&self, value: f64) -> f64 {
+    pub(super) fn at(&self, value: f64) -> f64 {
         let position = |value: f64| if self.is_log { value.max(self.low).log10() } else { value };
         let (low, high) = (position(self.low), position(self.high));
         self.from + (position(value) - low) / (high - low) * (self.to - self.from)
     }
 
     /// About `count` round values with their labels.
-    pub fn ticks(&self, count: f64) -> Vec<(f64, String)> {
+    pub(super) fn ticks(&self, count: f64) -> Vec<(f64, String)> {
         let ticks = if self.is_log { self.log_ticks(count) } else { Vec::new() };
         // about a decade may hold too few of them
         if ticks.len() > 2 { ticks } else { self.linear_ticks(count) }

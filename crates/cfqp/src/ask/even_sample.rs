@@ -1,11 +1,10 @@
 //! An even sample of a stream of units.
 
-use cfqp::data::table::UnitBatch;
-
-use crate::error::Result;
+use crate::Result;
+use crate::data::table::UnitBatch;
 
 /// Every `step`-th unit of a stream, where `step` grows with the stream.
-pub(super) struct EvenSample {
+pub(crate) struct EvenSample {
     parts: Vec<UnitBatch>,
     units: usize,
     step: usize,
@@ -14,12 +13,12 @@ pub(super) struct EvenSample {
 
 impl EvenSample {
     /// A sample of about `max` units at most.
-    pub(super) fn new(max: usize) -> Self {
+    pub(crate) fn new(max: usize) -> Self {
         Self { parts: Vec::new(), units: 0, step: 1, max }
     }
 
     /// Adds the next units of the stream.
-    pub(super) fn add(&mut self, part: &UnitBatch) -> Result<()> {
+    pub(crate) fn add(&mut self, part: &UnitBatch) -> Result<()> {
         let is_sampled = |i: &usize| (self.units + i).is_multiple_of(self.step);
         let rows: Vec<usize> = match part.data.groups() {
             // a file with subjects is one part
@@ -40,21 +39,20 @@ impl EvenSample {
     }
 
     /// The number of units of the stream so far.
-    pub(super) fn units(&self) -> usize {
+    pub(crate) fn units(&self) -> usize {
         self.units
     }
 
     /// The sample; none if there were no units.
-    pub(super) fn finish(self) -> Result<Option<UnitBatch>> {
+    pub(crate) fn finish(self) -> Result<Option<UnitBatch>> {
         if self.parts.is_empty() { Ok(None) } else { Ok(Some(UnitBatch::concat(self.parts)?)) }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use cfqp::{Dataset, Units};
-
     use super::*;
+    use crate::data::{Dataset, Units};
 
     #[test]
     fn a_long_stream_is_sampled_evenly() {

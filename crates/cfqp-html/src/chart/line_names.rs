@@ -12,6 +12,7 @@ const LINE_HEIGHT: f64 = 13.0;
 pub struct LineName<'a> {
     /// The class that the line is drawn with.
     pub class: &'a str,
+    /// The name.
     pub name: &'a str,
     /// The last point of the line.
     pub end: (f64, f64),

@@ -1,27 +1,25 @@
 //! How to cite a report and how to reproduce it.
 
-use std::path::Path;
-
-use cfqp::{SplitSizes, TableSpec};
+use cfqp::SplitSizes;
 use maud::{Markup, html};
 
 use super::elements::{section, table};
 use super::{Page, VERSION};
-use crate::fit_command::{fit_command, study_settings, table_spec};
 use crate::format::format_count;
 
 impl Page<'_> {
     pub(super) fn rerun(&self) -> Markup {
+        let provenance = &self.spec.provenance;
         let body = html! {
             p { "To cite:" }
             pre { (self.citation()) }
-            p { "The same command on the same files gives the same page, byte for byte:" }
-            pre { (self.command) }
+            p { (provenance.promise()) }
+            pre { (provenance.report()) }
             p {
                 "Fitting the same data with these settings gives the same model, unless separate validation data were given:"
             }
-            pre { (self.fit_command()) }
-            @for (name, value) in study_settings(&self.report.model.config) {
+            pre { (provenance.fit()) }
+            @for (name, value) in provenance.study_settings() {
                 p { "This setting has no flag and belongs in [fit] of a study file: " code { (name) " = " (value) } }
             }
             (table(&["setting", ""], &self.settings()))
@@ -35,24 +33,14 @@ impl Page<'_> {
             "cfqp {VERSION} (counterfactual queries under hidden response classes; method: De Brouwer, Deep Counterfactual \
              Estimation with Categorical Background Variables, NeurIPS 2022). Model {}, CRC-32 {:08x}, fitted by version \
              {} with seed {} to {} units. Data {}, {} units.",
-            self.model.display(),
-            self.checksum,
+            self.spec.model,
+            self.spec.checksum,
             model.version,
             model.config.seed,
             format_count(model.fit.units.total()),
-            self.file.display(),
+            self.spec.data,
             format_count(self.units),
         )
-    }
-
-    /// The command that fits the model again.
-    fn fit_command(&self) -> String {
-        let model = &self.report.model;
-        let (data, spec) = match &model.layout {
-            Some(layout) => ("DATA", table_spec(layout)),
-            None => ("DATA.npz", TableSpec::default()),
-        };
-        fit_command(Path::new(data), &spec, &model.config, None, self.model)
     }
 
     /// The results of the fit, and every setting that is a single value.

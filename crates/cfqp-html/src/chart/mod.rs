@@ -16,7 +16,8 @@ use maud::{Markup, PreEscaped, Render, html};
 pub use class_scores::{base_models, chart_class_scores, draw_class_scores};
 pub use counterfactuals::{Example, draw_counterfactuals};
 pub use line_names::LineName;
-pub use scale::{Scale, padded_log_range, padded_range};
+use scale::Scale;
+pub use scale::{padded_log_range, padded_range};
 pub use standalone::standalone;
 
 use crate::format::truncate;
@@ -40,17 +41,24 @@ const MIN_LEVEL_WIDTH: f64 = 28.0;
 /// The rectangle of a drawing that the data are drawn in, in pixels.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame {
+    /// The x of its left side.
     pub left: f64,
+    /// The x of its right side.
     pub right: f64,
+    /// The y of its upper side.
     pub top: f64,
+    /// The y of its lower side.
     pub bottom: f64,
 }
 
 /// How a text is aligned to its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Anchor {
+    /// It begins there.
     Start,
+    /// It is centred there.
     Middle,
+    /// It ends there.
     End,
 }
 

@@ -259,7 +259,8 @@ impl Page<'_> {
         let held: Vec<usize> = (0..names.len()).filter(held).collect();
         let names: Vec<String> = held.iter().map(|&j| names[j].clone()).collect();
         let values: Vec<TreatmentValue> = held.iter().map(|&j| grid[0][j].clone()).collect();
-        format!(" All units have {}; other values: cfqp curve.", treatment_text(&names, &values))
+        let (held, curve) = (treatment_text(&names, &values), self.spec.provenance.curve());
+        format!(" All units have {held}; other values: {curve}.")
     }
 
     /// Which outcomes are drawn if there are many, and how those with many elements are summarised.

@@ -1,6 +1,6 @@
 //! The ranges of the columns of an array, before its elements are converted to single precision.
 
-use crate::data::extremes::LostDigits;
+use super::extremes::LostDigits;
 
 /// Arrays with more columns are not measured.
 const MAX_COLUMNS: usize = 1 << 16;

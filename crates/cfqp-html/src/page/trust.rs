@@ -8,7 +8,6 @@ use maud::{Markup, html};
 use super::Page;
 use super::elements::{capitalise, figure, section, table};
 use crate::chart::{Chart, base_models, chart_class_scores};
-use crate::fit_summary::best_per_start;
 use crate::format::{format_number, format_percent, pluralise};
 
 /// The figure of a verdict and its limits; nothing if the assumption was not tested.
@@ -98,7 +97,7 @@ impl Page<'_> {
     }
 
     fn starts(&self) -> Markup {
-        let starts = best_per_start(&self.report.model.fit.starts);
+        let starts = self.report.model.fit.best_starts();
         if starts.is_empty() {
             let is_one = self.report.classes.len() == 1;
             return html! { @if is_one { p { "There is one class, so there is nothing to compare." } } };

@@ -20,18 +20,15 @@ use cfqp::data::table::DroppedUnits;
 use cfqp::report::Report;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use crate::spec::PageSpec;
+
 /// A report and its origin.
 pub(crate) struct Page<'a> {
     pub report: &'a Report,
-    pub model: &'a Path,
-    pub file: &'a Path,
-    /// Units in the file; the report may be based on a sample of them.
+    pub spec: &'a PageSpec<'a>,
+    /// Units that can be used; the report may be based on a sample of them.
     pub units: usize,
     pub dropped: &'a [DroppedUnits],
-    /// The command that makes the report.
-    pub command: &'a str,
-    /// The checksum of the model file.
-    pub checksum: u32,
 }
 
 /// Forbids the page to load anything, whatever the data contain.
@@ -42,7 +39,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 impl Page<'_> {
     /// The text of the file.
     pub(crate) fn html(&self) -> String {
-        let name = self.file.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let name = Path::new(self.spec.data).file_name().unwrap_or_default().to_string_lossy();
         let page = html! {
             (DOCTYPE)
             html lang="en" {
@@ -50,7 +47,7 @@ impl Page<'_> {
                 body {
                     header {
                         h1 { "What would have happened under another treatment?" }
-                        p.soft { "A report on " (name) " by the model " (self.model.display()) }
+                        p.soft { "A report on " (name) " by the model " (self.spec.model) }
                         p.soft {
                             "rho, the correlation of a unit's noise under both treatments: " (self.report.question.rho)
                         }

@@ -7,17 +7,25 @@ use super::{Anchor, Chart, Frame, standalone};
 /// One unit; every series is `[2 channels, steps]`, flat.
 #[derive(Clone, Copy, Debug)]
 pub struct Example<'a> {
+    /// Its number.
     pub unit: usize,
+    /// Its true class.
     pub class: usize,
     /// The treatment that the unit received.
     pub factual_t: f32,
     /// The treatment asked about.
     pub new_t: f32,
+    /// The series before the treatment.
     pub covariates: &'a [f32],
+    /// The outcome that was observed.
     pub factual: &'a [f32],
+    /// The outcome under the treatment asked about.
     pub truth: &'a [f32],
+    /// The answer of the model.
     pub answer: &'a [f32],
+    /// The lower end of its interval.
     pub lower: &'a [f32],
+    /// The upper end of its interval.
     pub upper: &'a [f32],
     /// The answer of a model of individual treatment effects (ITE).
     pub ite_answer: &'a [f32],
