@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rand::seq::SliceRandom as _;
 
 use crate::data::ShardSizes;
-use crate::data::table::{TableSpec, TableUnits};
+use crate::data::table::{OutputBatch, OutputColumn, TableSpec, TableUnits, write_table};
 use crate::sim::{Table, TableWorld};
 use crate::{Base, Classes, Dataset, Error, Fit, FitConfig, Model, Monitor, Resources, Stage, stream};
 
@@ -135,6 +135,35 @@ fn neither_the_order_of_rows_nor_threads_nor_memory_change_a_bit() {
     assert!(fixture.bytes(&fixture.streamed(config(2), &path, 2)) == first);
 }
 
+/// Writes the units at `rows` as a Parquet file.
+fn write_parquet(data: &Dataset, rows: &[usize], path: &Path) {
+    let units = data.pick(rows).unwrap();
+    let mut batch = OutputBatch::default();
+    for (name, units) in [("x", units.x()), ("t", units.t()), ("y", units.y())] {
+        for j in 0..units.elements() {
+            let values = (0..units.len()).map(|i| units.row(i)[j]).collect();
+            batch.push(format!("{name}{j}"), OutputColumn::Numbers(values));
+        }
+    }
+    write_table(path, std::iter::once(Ok(batch))).unwrap();
+}
+
+#[test]
+fn a_table_cut_into_several_files_gives_the_same_model_file() {
+    let fixture = Fixture::of(TableWorld::BinaryTreatment, 1500);
+    let rows: Vec<usize> = (0..1500).collect();
+    let whole = fixture.folder.path().join("whole.parquet");
+    write_parquet(&fixture.data, &rows, &whole);
+    let parts = fixture.folder.path().join("parts");
+    for (i, rows) in rows.rchunks(400).enumerate() {
+        let folder = parts.join(format!("part={}", i % 2));
+        std::fs::create_dir_all(&folder).unwrap();
+        write_parquet(&fixture.data, rows, &folder.join(format!("{i}.parquet")));
+    }
+    let [one, several] = [whole, parts].map(|path| fixture.bytes(&fixture.streamed(config(2), &path, 2)));
+    assert!(one == several);
+}
+
 #[test]
 fn all_kinds_of_outcomes_are_fitted() {
     use TableWorld::{Amount, Arms, Category, Count, Lognormal, YesNo};
@@ -142,7 +171,8 @@ fn all_kinds_of_outcomes_are_fitted() {
         let fixture = Fixture::of(world, 1500);
         let model = fixture.streamed(config(1), &fixture.whole(), 2);
         assert_eq!(model.outcome_kinds(), world.outcome_kinds(), "{world:?}");
-        let answers = model.ask(&fixture.data.pick(&[0, 1, 2]).unwrap()).under(&fixture.data.t().row(7)[..]);
+        let (few, t) = (fixture.data.pick(&[0, 1, 2]).unwrap(), fixture.data.t().row(7).to_vec());
+        let answers = model.ask(&few).under(&t[..]);
         assert!(answers.answers().unwrap().point.values().iter().all(|y| y.is_finite()), "{world:?}");
     }
 }

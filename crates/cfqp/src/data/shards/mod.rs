@@ -51,7 +51,7 @@ impl ShardSizes {
 
     /// The memory that it takes to cut the units, and to hold a shard as units and as what a network learns from.
     pub(crate) fn memory(self, rows: usize, form: RecordForm) -> u64 {
-        let blocks = self.shards(rows, form).saturating_mul(2 * BLOCK_BYTES);
+        let blocks = self.shards(rows, form).saturating_mul(4 * BLOCK_BYTES);
         (blocks as u64).saturating_add(8 * self.shard_bytes as u64)
     }
 }
@@ -154,7 +154,7 @@ impl UnitBuckets {
                     deal.give(to, record)?;
                 }
             }
-            monitor.epoch(0.0);
+            monitor.epoch(f64::NAN);
         }
         let sample = form.units(&deal.sample)?;
         let shards = UnitShards {

@@ -19,9 +19,10 @@ use crate::runtime::{Monitor, Stage};
 
 /// The units of the sample of a table on disk.
 const SAMPLE_UNITS: usize = 50_000;
-/// The memory that a fit to units in memory takes, for every unit and for every value of a unit, about.
+/// The memory that a fit to units in memory takes at most, for every unit and for every value of a unit. Most of it holds the
+/// features of halves of the units, for all members at once, if there are as many threads.
 const BYTES_PER_UNIT: u64 = 700;
-const BYTES_PER_VALUE: u64 = 60;
+const BYTES_PER_VALUE: u64 = 300;
 /// The memory of a program that has read nothing.
 const PROGRAM_BYTES: u64 = 64 << 20;
 /// Units that are read at a time.
@@ -151,7 +152,7 @@ impl LargeTable {
             let batch = batch?;
             seen.add(&batch.data);
             buckets.add(&batch.data, batch.subjects.as_ref().map(subject_hashes).as_deref())?;
-            monitor.epoch(0.0);
+            monitor.epoch(f64::NAN);
         }
         let dealt = buckets.deal(monitor).map_err(|error| error.in_file(path))?;
         let sample =
