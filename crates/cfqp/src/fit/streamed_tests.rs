@@ -4,12 +4,13 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use rand::RngExt as _;
 use rand::seq::SliceRandom as _;
 
 use crate::data::ShardSizes;
 use crate::data::table::{OutputBatch, OutputColumn, TableSpec, TableUnits, write_table};
 use crate::sim::{Table, TableWorld};
-use crate::{Base, Classes, Dataset, Error, Fit, FitConfig, Model, Monitor, Resources, Stage, stream};
+use crate::{Base, Classes, Dataset, Error, Fit, FitConfig, Model, Monitor, Resources, Stage, Units, stream};
 
 const SIZES: ShardSizes = ShardSizes { sample: 400, shard_bytes: 16_000 };
 
@@ -60,6 +61,18 @@ impl Fixture {
         Self { folder: tempfile::tempdir().unwrap(), data }
     }
 
+    /// Two classes, whose outcomes rise and fall with the treatment.
+    fn lines(n: usize) -> Self {
+        let mut rng = stream(1, &["lines"]);
+        let mut draw = || (0..n).map(|_| rng.random_range(-1.7_f32..1.7)).collect::<Vec<_>>();
+        let (x, t, noise) = (draw(), draw(), draw());
+        let slope = |i: usize| if i * 7 % 16 < 8 { 1.0 } else { -1.0 };
+        let y = (0..n).map(|i| 2.0 + slope(i) * t[i] + 0.3 * x[i] + 0.2 * noise[i]).collect();
+        let units = |name: &str, values: Vec<f32>| Units::new(name, vec![1], values).unwrap();
+        let data = Dataset::new(units("x", x), units("t", t), units("y", y)).unwrap();
+        Self { folder: tempfile::tempdir().unwrap(), data }
+    }
+
     fn of(world: TableWorld, n: usize) -> Self {
         Self::new(&Table { world, ..Table::default() }, n)
     }
@@ -100,7 +113,7 @@ fn on_disk(threads: usize) -> Resources {
 
 #[test]
 fn a_fit_to_rows_on_disk_agrees_with_one_in_memory() {
-    let fixture = Fixture::of(TableWorld::ClassDrivesTreatment, 2500);
+    let fixture = Fixture::lines(2500);
     let path = fixture.whole();
     let auto = FitConfig { classes: Classes::Auto, max_classes: 3, ..config(2) };
     let streamed = fixture.streamed(auto.clone(), &path, 2);
@@ -126,7 +139,7 @@ fn a_fit_to_rows_on_disk_agrees_with_one_in_memory() {
 }
 
 #[test]
-fn neither_the_order_of_rows_nor_threads_nor_memory_change_a_bit() {
+fn neither_the_order_of_rows_nor_threads_change_a_bit() {
     let fixture = Fixture::of(TableWorld::BinaryTreatment, 1500);
     let first = fixture.bytes(&fixture.streamed(config(2), &fixture.whole(), 1));
     let mut rows: Vec<usize> = (0..1500).collect();
