@@ -19,15 +19,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import cfqp
 import pyarrow as pa
 from _engines import COLUMNS, make_units, spin, start_ray, start_spark, write_parts
-
-import cfqp
 
 TREATMENT = 0.8
 
 
 def main() -> None:
+    """Compares the engines, or measures one of them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=400_000)
     parser.add_argument("--parts", type=int, default=16)
@@ -68,6 +68,7 @@ def alone(model: cfqp.CFQP, units: pa.Table) -> float:
 
 
 def model_size(folder: Path) -> str:
+    """The size of the model file."""
     return f"{(folder / 'model.cfqp').stat().st_size / 1024:,.0f} KiB"
 
 
@@ -79,6 +80,7 @@ def started(task: dict[str, Any]) -> dict[str, float]:
 
 
 def run(task: dict[str, Any]) -> None:
+    """Measures every function on one engine."""
     jobs = spark_jobs(task) if task["engine"] == "spark" else ray_jobs(task)
     print(json.dumps({name: best(job, task["repeats"]) for name, job in jobs.items()}))
 
@@ -95,6 +97,7 @@ def best(job: Callable[[], Any], repeats: int) -> float:
 
 
 def spark_jobs(task: dict[str, Any]) -> dict[str, Callable[[], Any]]:
+    """The functions on Spark, each over all rows."""
     import cfqp.spark
 
     session = start_spark(task["workers"])
@@ -118,9 +121,9 @@ def spark_jobs(task: dict[str, Any]) -> dict[str, Callable[[], Any]]:
 
 
 def ray_jobs(task: dict[str, Any]) -> dict[str, Callable[[], Any]]:
-    import ray
-
+    """The functions on Ray, each over all rows."""
     import cfqp.ray
+    import ray
 
     start_ray(cpus=4)
     workers, per_row = task["workers"], task["per_row"]
@@ -135,7 +138,12 @@ def ray_jobs(task: dict[str, Any]) -> dict[str, Callable[[], Any]]:
             spin(len(table), per_row)
             return table
 
-    pool = {"compute": ray.data.ActorPoolStrategy(size=workers), "batch_format": "pyarrow", "batch_size": 10_000, "num_cpus": 0.25}
+    pool = {
+        "compute": ray.data.ActorPoolStrategy(size=workers),
+        "batch_format": "pyarrow",
+        "batch_size": 10_000,
+        "num_cpus": 0.25,
+    }
     data = {
         "copy": lambda: units.map_batches(Copy, **pool),
         "busy": lambda: units.map_batches(Busy, **pool),

@@ -16,16 +16,16 @@ import time
 from pathlib import Path
 from typing import Any
 
+import cfqp
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from _engines import COLUMNS, make_units, start_ray, start_spark
 
-import cfqp
-
 
 def main() -> None:
+    """Fits all groups on every engine."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--groups", type=int, default=1000)
     parser.add_argument("--classes", default="2", help="the number of classes, or auto")
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def write_groups(folder: Path, groups: int) -> int:
-    """Writes all groups to eight files, in random order: one is too small, one has one treatment, one has no outcome."""
+    """Writes all groups to eight files, in random order: one is too small, one has an absurd value, one has no outcome."""
     rng = np.random.default_rng(0)
     sizes = np.exp(rng.uniform(np.log(50), np.log(5_000), groups)).astype(int)
     sizes[0] = 3
@@ -54,7 +54,8 @@ def write_groups(folder: Path, groups: int) -> int:
     for group, size in enumerate(sizes):
         part = make_units(int(size), group, 10_000 * group)
         if group == 1:
-            part = part.set_column(part.column_names.index("t"), "t", pa.array(np.full(size, 0.5)))
+            values = np.where(np.arange(size) == 7, 1e30, part["x0"].to_numpy())
+            part = part.set_column(part.column_names.index("x0"), "x0", pa.array(values))
         if group == 2:
             part = part.set_column(part.column_names.index("y"), "y", pa.nulls(size, pa.float64()))
         parts.append(part.append_column("shop", pa.array(np.full(size, group))))
@@ -67,15 +68,15 @@ def write_groups(folder: Path, groups: int) -> int:
 
 
 def run(task: dict[str, Any]) -> None:
+    """Fits all groups on one engine."""
     estimator = cfqp.CFQP(classes=task["classes"], base="linear", members=task["members"], threads=1)
     if task["engine"] == "spark":
         import cfqp.spark as engine
 
         data = start_spark(2).read.parquet(task["folder"])
     else:
-        import ray
-
         import cfqp.ray as engine
+        import ray
 
         start_ray(cpus=2)
         data = ray.data.read_parquet(task["folder"])
@@ -86,10 +87,13 @@ def run(task: dict[str, Any]) -> None:
 
 
 def report(engine: str, fits: Any, models: int, seconds: float) -> None:
+    """Prints what came of the fits."""
     times = fits.table["seconds"].to_numpy()
     sizes = pc.binary_length(fits.table["model"])
     print(f"\n{engine}: {models:,} models, {len(fits.failures)} reports, {seconds:.1f} s with two workers")
-    print(f"  one fit: median {np.median(times):.2f} s, max {times.max():.2f} s; all fits one after the other {times.sum():.1f} s")
+    print(
+        f"  one fit: median {np.median(times):.2f} s, max {times.max():.2f} s; all fits one after the other {times.sum():.1f} s"
+    )
     print(f"  models: {pc.sum(sizes).as_py() / 2**20:,.1f} MiB, the largest {pc.max(sizes).as_py() / 2**10:,.0f} KiB")
     for row in fits.failures.to_pylist():
         print(f"  shop {row['shop']} ({row['rows']} rows), {row['error']}: {row['message']}\n    hint: {row['hint']}", flush=True)

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use cfqp::data::table::TableSpec;
-use cfqp::{Error, Fit, FitConfig, Resources, Table};
+use cfqp::data::table::{TableSpec, TableSummary};
+use cfqp::{Error, Fit, FitConfig, Resources, Result, Table};
 use pyo3::prelude::*;
 use serde::Deserialize;
 
@@ -20,12 +20,13 @@ struct FitResources {
     threads: Option<usize>,
     checkpoint: Option<PathBuf>,
     resume: bool,
+    memory: Option<u64>,
 }
 
 impl FitResources {
     fn resolve(self) -> Resources {
-        let Self { threads, checkpoint, resume } = self;
-        Resources { checkpoint, resume, ..resources(threads) }
+        let Self { threads, checkpoint, resume, memory } = self;
+        Resources { checkpoint, resume, memory, ..resources(threads) }
     }
 }
 
@@ -46,16 +47,18 @@ pub(crate) fn fit(
     work::run(py, progress, Reading::Data, |watch| {
         let fit = Fit::new(config).resources(resources).monitor(watch);
         match (source.training()?, validation.map(Source::training).transpose()?) {
-            (Training::Table(table), validation) => {
-                let table = Table::read(&table, &spec)?;
-                let validation = match validation {
-                    Some(Training::Table(other)) => Some(table.layout.read(&other, true)?.batch.data),
-                    Some(Training::Arrays(_)) => return Err(mixed()),
-                    None => None,
-                };
-                let fit = validation.iter().fold(fit, |fit, data| fit.validate_on(data));
-                Ok(Model { model: fit.run(&table)?, read: Some(table.summary) })
+            (Training::Table(table), None) => {
+                let table = fit.read_table(table, &spec)?;
+                check_problems(table.summary())?;
+                Ok(Model { model: fit.run_units(&table)?, read: Some(table.summary().clone()) })
             }
+            (Training::Table(table), Some(Training::Table(other))) => {
+                let table = Table::read(table, &spec)?;
+                check_problems(&table.summary)?;
+                let validation = table.layout.read(other, true)?.batch.data;
+                Ok(Model { model: fit.validate_on(&validation).run(&table)?, read: Some(table.summary) })
+            }
+            (Training::Table(_), Some(Training::Arrays(_))) => Err(mixed()),
             (Training::Arrays(_), Some(Training::Table(_))) => Err(mixed()),
             (Training::Arrays(data), Some(Training::Arrays(other))) => {
                 Ok(Model { model: fit.validate_on(&*other).run(&*data)?, read: None })
@@ -63,6 +66,14 @@ pub(crate) fn fit(
             (Training::Arrays(data), None) => Ok(Model { model: fit.run(&*data)?, read: None }),
         }
     })
+}
+
+/// Refuses a table to which no model can be fitted.
+fn check_problems(summary: &TableSummary) -> Result<()> {
+    match summary.problems.first() {
+        None => Ok(()),
+        Some(problem) => Err(Error::data("table", problem, "fix the table, or choose other columns")),
+    }
 }
 
 fn mixed() -> Error {
@@ -98,10 +109,7 @@ pub(crate) fn check(py: Python<'_>, source: &Source, spec: &str) -> PyResult<Str
     let spec: TableSpec = json::from_text(py, "columns", spec)?;
     let summary = work::run(py, None, Reading::Data, |_| match source.training()? {
         Training::Table(table) => Ok(Table::read(&table, &spec)?.summary),
-        Training::Arrays(_) => {
-            let hint = "give a table: arrays are checked when a model is fitted to them";
-            Err(Error::data("arrays", "arrays have no columns to check", hint))
-        }
+        Training::Arrays(data) => Ok(TableSummary::from_arrays(&data)),
     })?;
     json::to_text(&summary)
 }

@@ -64,7 +64,7 @@ fn draw(world: &str, n: usize, seed: u64, mut options: Map<String, Value>) -> Re
         "digits" => settings::<Digits>(options)?.simulate(DigitSource::Drawn, n, seed),
         "ihdp" => settings::<Ihdp>(options)?.simulate(n, seed),
         world => {
-            options.insert("world".to_owned(), Value::from(world.replace('-', "_")));
+            options.insert("world".to_owned(), Value::from(world));
             settings::<cfqp::sim::Table>(options)?.simulate(n, seed)
         }
     }

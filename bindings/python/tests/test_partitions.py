@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from datetime import date
 
+import cfqp
 import numpy as np
 import pyarrow as pa
 import pytest
-from engines.units import COLUMNS, make_samples, make_units, quick
-
-import cfqp
 from cfqp import _partitions
 from cfqp._group_fits import GroupFits, check_keys, fit_group, fit_record, worker_estimator
 from cfqp._partitions import Question, ask_counterfactual, digest, layout_columns, whole_subjects, worker_model
-
+from engines.units import COLUMNS, make_samples, make_units, quick
 
 pytestmark = pytest.mark.filterwarnings("ignore::cfqp.AnswerWarning")
 
@@ -81,7 +79,7 @@ def test_tables_end_where_a_subject_ends() -> None:
     parts = list(whole_subjects(batches, "subject", rows=4))
     assert pa.concat_tables(parts).equals(table)
     assert len(parts) > 2
-    for part, after in zip(parts, parts[1:]):
+    for part, after in zip(parts, parts[1:], strict=False):
         last = part["subject"][-1].as_py()
         assert last is None or last != after["subject"][0].as_py()
 

@@ -13,12 +13,11 @@ import pytest
 
 pytest.importorskip("ray.data", reason="ray[data] is not installed")
 
+import cfqp.ray  # noqa: E402
 import ray  # noqa: E402
 from engines.contract import Contract, model  # noqa: E402, F401
 from engines.units import COLUMNS, make_units, quick  # noqa: E402
 from ray.cluster_utils import Cluster  # noqa: E402
-
-import cfqp.ray  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
@@ -79,3 +78,17 @@ class TestRay(Contract):
         swept = cfqp.ray.sweep(make_units(200), [{"classes": 0}, {"classes": 1}], estimator=quick(), **COLUMNS)
         assert swept.table["status"].to_pylist() == ["failed", "ok"]
         assert "classes" in swept.failures["message"][0].as_py()
+
+    def test_a_sweep_reports_a_worker_that_died(self, engine: Ray, monkeypatch: pytest.MonkeyPatch) -> None:
+        fit = cfqp.ray._fit
+
+        def deadly(table: Any, estimator: cfqp.CFQP, *rest: Any) -> Any:
+            if estimator.classes == 2:
+                os._exit(1)
+            return fit(table, estimator, *rest)
+
+        monkeypatch.setattr(cfqp.ray, "_fit", deadly)
+        swept = cfqp.ray.sweep(make_units(100), {"classes": [1, 2]}, estimator=quick(), **COLUMNS)
+        assert swept.table["status"].to_pylist() == ["ok", "failed"]
+        assert swept.failures["error"].to_pylist() == ["WorkerCrashedError"]
+        assert swept.best.n_classes_ == 1

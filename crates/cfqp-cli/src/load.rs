@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use cfqp::ask::{StreamBatch, UnitStream};
 use cfqp::data::UnitData;
-use cfqp::data::table::{FileFormat, Ids, ReadSummary, TableSummary};
-use cfqp::{Dataset, FitConfig, Layout, Study, Table, TableSpec};
+use cfqp::data::table::{FileFormat, Ids, ReadSummary, TableSummary, TableUnits};
+use cfqp::{Dataset, Fit, FitConfig, Layout, Model, Study, Table, TableSpec};
 
 use crate::args::OutputArgs;
 use crate::columns::{TableArgs, table_flags};
@@ -77,6 +77,18 @@ impl Input {
         Ok(Loaded { data, ids, layout: Some(layout), counts: summary })
     }
 
+    /// Reads the data for `fit`, which has no validation data yet. Rows of a table that does not fit in memory are put on disk.
+    pub(crate) fn load_for(&self, fit: &Fit<'_>) -> Result<FitData> {
+        match FileFormat::from_path(&self.data) {
+            Some(FileFormat::Npz) => self.load().map(FitData::Arrays),
+            // validation data are joined in memory
+            _ if self.valid.is_some() => {
+                Ok(FitData::Table(TableUnits::InMemory(Table::read(&self.data, &self.spec)?)))
+            }
+            _ => Ok(FitData::Table(fit.read_table(&self.data, &self.spec)?)),
+        }
+    }
+
     /// Reads the validation data, which have the columns of the training data.
     pub(crate) fn load_valid(&self, layout: Option<&Layout>, output: &OutputArgs) -> Result<Option<Dataset>> {
         let Some(path) = &self.valid else { return Ok(None) };
@@ -110,21 +122,69 @@ impl Loaded {
 
     /// Checks that the data can be fitted, and prints their counts to stderr.
     pub(crate) fn check(&self, input: &Input, output: &OutputArgs) -> Result<()> {
-        if !output.quiet {
-            if self.layout.is_some() {
-                eprintln!("{}: {}", input.data.display(), summarise_counts(&self.counts));
-            }
-            self.counts.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+        check_counts(&self.counts, self.layout.is_some(), input, output)
+    }
+}
+
+/// The data of a fit.
+pub(crate) enum FitData {
+    /// Of an array file.
+    Arrays(Loaded),
+    Table(TableUnits),
+}
+
+impl FitData {
+    pub(crate) fn counts(&self) -> &TableSummary {
+        match self {
+            Self::Arrays(loaded) => &loaded.counts,
+            Self::Table(table) => table.summary(),
         }
-        match self.counts.problems.first().filter(|_| self.layout.is_some()) {
-            None => Ok(()),
-            Some(problem) => {
-                let hint = format!(
-                    "fix the table or choose other columns; for details run: cfqp check {}",
-                    input.command_line()
-                );
-                Err(Failure::new(format!("{}: {problem}", input.data.display()), hint))
-            }
+    }
+
+    pub(crate) fn layout(&self) -> Option<&Layout> {
+        match self {
+            Self::Arrays(_) => None,
+            Self::Table(table) => Some(table.layout()),
+        }
+    }
+
+    /// Checks that the data can be fitted, and prints their counts to stderr.
+    pub(crate) fn check(&self, input: &Input, output: &OutputArgs) -> Result<()> {
+        check_counts(self.counts(), self.layout().is_some(), input, output)?;
+        if let (Self::Table(TableUnits::OnDisk(_)), false) = (self, output.quiet) {
+            eprintln!(
+                "{}: too large to be fitted in memory (--max-memory): explored on a sample, then fitted in parts",
+                input.data.display()
+            );
+        }
+        Ok(())
+    }
+
+    /// Fits a model.
+    pub(crate) fn fit(&self, fit: &Fit<'_>) -> cfqp::Result<Model> {
+        match self {
+            Self::Arrays(loaded) => fit.run(loaded.units()),
+            Self::Table(table) => fit.run_units(table),
+        }
+    }
+}
+
+/// Checks that data can be fitted, and prints their counts to stderr.
+fn check_counts(counts: &TableSummary, is_table: bool, input: &Input, output: &OutputArgs) -> Result<()> {
+    if !output.quiet {
+        if is_table {
+            eprintln!("{}: {}", input.data.display(), summarise_counts(counts));
+        }
+        counts.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    }
+    match counts.problems.first().filter(|_| is_table) {
+        None => Ok(()),
+        Some(problem) => {
+            let hint = format!(
+                "fix the table or choose other columns; for details run: cfqp check {}",
+                input.command_line()
+            );
+            Err(Failure::new(format!("{}: {problem}", input.data.display()), hint))
         }
     }
 }

@@ -24,6 +24,8 @@ const MIN_COUNTED: usize = 4096;
 /// Bytes in counted blocks.
 static USED: AtomicUsize = AtomicUsize::new(0);
 static BUDGET: AtomicUsize = AtomicUsize::new(usize::MAX);
+/// The budget that was given; 0 if none was.
+static GIVEN: AtomicUsize = AtomicUsize::new(0);
 /// Whether the program is being ended.
 static REFUSING: AtomicBool = AtomicBool::new(false);
 /// The files that the command was given.
@@ -32,7 +34,8 @@ static FILES: Mutex<String> = Mutex::new(String::new());
 /// The memory budget.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct MemoryArgs {
-    /// The most memory to use, for example 4GB or 500MB; a file that needs more is refused [default: 80% of what is free]
+    /// The most memory to use, for example 4GB or 500MB; a file that needs more is refused, a table that `fit` needs more for
+    /// is fitted in parts [default: 80% of what is free; fit: at most 4GB for tables]
     #[arg(long, global = true, value_name = "SIZE", value_parser = parse_size, display_order = 903)]
     max_memory: Option<usize>,
 }
@@ -46,8 +49,17 @@ impl MemoryArgs {
         }
         if let Some(bytes) = self.max_memory {
             set_memory_limit(bytes as u64);
+            GIVEN.store(bytes, Ordering::Relaxed);
         }
         BUDGET.store(usize::try_from(memory_limit()).unwrap_or(usize::MAX), Ordering::Relaxed);
+    }
+}
+
+/// The budget in bytes, if one was given.
+pub(crate) fn given_budget() -> Option<u64> {
+    match GIVEN.load(Ordering::Relaxed) {
+        0 => None,
+        bytes => Some(bytes as u64),
     }
 }
 

@@ -74,12 +74,15 @@ impl Progress {
         Self { bar, planned: AtomicU64::new(0), lines, loss: Mutex::new(None) }
     }
 
-    /// A moving average of the loss: networks that train in parallel report in turn.
-    fn smooth_loss(&self, loss: f64) -> f64 {
-        let Ok(mut recent) = self.loss.lock() else { return loss };
+    /// A moving average of the loss, as text: networks that train in parallel report in turn. Work without a loss has none.
+    fn smooth_loss(&self, loss: f64) -> String {
+        let Ok(mut recent) = self.loss.lock() else { return String::new() };
+        if !loss.is_finite() {
+            return String::new();
+        }
         let mean = recent.map_or(loss, |recent| 0.95 * recent + 0.05 * loss);
         *recent = Some(mean);
-        mean
+        format!(", loss {mean:.4}")
     }
 
     /// Announces work named `name` that takes about `epochs` epochs.
@@ -98,7 +101,7 @@ impl Progress {
         }
     }
 
-    fn print_epoch(&self, loss: f64) {
+    fn print_epoch(&self, loss: &str) {
         let Some(Ok(mut lines)) = self.lines.as_ref().map(|lines| lines.lock()) else { return };
         if !lines.is_due() {
             return;
@@ -106,7 +109,7 @@ impl Progress {
         let (seconds, planned) = (lines.seconds(), self.planned.load(Ordering::Relaxed));
         let total = if planned > 0 { format!("/{planned}") } else { String::new() };
         let (name, epoch) = (self.bar.message(), self.bar.position());
-        print_line(&self.bar, &format!("{name}: epoch {epoch}{total}, loss {loss:.4}, {seconds:.0} s"));
+        print_line(&self.bar, &format!("{name}: epoch {epoch}{total}{loss}, {seconds:.0} s"));
     }
 }
 
@@ -123,8 +126,8 @@ impl Monitor for Progress {
     fn epoch(&self, loss: f64) {
         let loss = self.smooth_loss(loss);
         self.bar.inc(1);
-        self.bar.set_prefix(format!(", loss {loss:.4}"));
-        self.print_epoch(loss);
+        self.print_epoch(&loss);
+        self.bar.set_prefix(loss);
     }
 
     fn stopped(&self) -> bool {

@@ -21,7 +21,7 @@ use crate::spec::PageSpec;
 /// # let folder = tempfile::tempdir()?;
 /// # let file = folder.path().join("units.npz");
 /// let data = Oscillator::default().simulate(200, 1)?.data;
-/// data.write_npz(&file)?;
+/// data.write_npz(&file, &[])?;
 /// let config = FitConfig { classes: Classes::Given(2), base: Base::Linear, ..FitConfig::default() };
 /// let model = Fit::new(config).run(&data)?;
 ///

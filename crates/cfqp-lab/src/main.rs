@@ -1,9 +1,10 @@
 //! The command `cfqp-lab`: reproduces the published experiments, measures accuracy on tables and real measurements,
-//! speed, and what a process holds in the long run.
+//! speed, what a process holds in the long run, and fits to tables that do not fit in memory.
 
 mod bench;
 mod real;
 mod reproduce;
+mod scale;
 mod soak;
 mod tables;
 
@@ -21,6 +22,7 @@ Examples:
   cfqp-lab real measurements --out real
   cfqp-lab bench --quick
   cfqp-lab soak
+  cfqp-lab scale --rows 100000 --limits 256MB --out few
 
 Exit codes: 0 done, 1 memory or open files grow (soak), 2 error, 130 interrupted.";
 
@@ -41,6 +43,7 @@ enum Command {
     Real(real::RealArgs),
     Bench(bench::BenchArgs),
     Soak(soak::SoakArgs),
+    Scale(scale::ScaleArgs),
 }
 
 fn main() -> ExitCode {
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
         Command::Real(args) => real::run(args, &cli.show),
         Command::Bench(args) => bench::run(args, &cli.show),
         Command::Soak(args) => soak::run(args, &cli.show),
+        Command::Scale(args) => scale::run(args, &cli.show),
     };
     cfqp_cli::finish(result, &cli.show)
 }

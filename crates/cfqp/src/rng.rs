@@ -20,8 +20,13 @@ pub fn stream(seed: u64, name: &[&str]) -> Rng {
 
 /// The 64-bit FNV-1a hash of `bytes`.
 pub(crate) fn fnv1a(bytes: impl IntoIterator<Item = u8>) -> u64 {
+    fnv1a_on(0xcbf2_9ce4_8422_2325, bytes)
+}
+
+/// The hash of what has the hash `before`, followed by `bytes`.
+pub(crate) fn fnv1a_on(before: u64, bytes: impl IntoIterator<Item = u8>) -> u64 {
     let step = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, step)
+    bytes.into_iter().fold(before, step)
 }
 
 #[cfg(test)]

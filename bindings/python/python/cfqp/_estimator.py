@@ -124,7 +124,7 @@ class CFQP(Plots):
 
     def fit(
         self: Self, data: Any = None, *, validation: Any = None, checkpoint: str | os.PathLike[str] | None = None,
-        resume: bool = False, progress: ProgressLike = None, **columns: Unpack[Columns],
+        resume: bool = False, memory: int | None = None, progress: ProgressLike = None, **columns: Unpack[Columns],
     ) -> Self:  # fmt: skip
         """Finds the hidden classes and how each of them responds.
 
@@ -132,7 +132,7 @@ class CFQP(Plots):
         ----------
         data : data frame, Arrays, (x, t, y) or path, optional
             The units: a frame of pandas, polars or pyarrow, anything with the Arrow PyCapsule interface, arrays, or a file
-            (.csv, .parquet, .arrow, .xlsx, .npz). Without it, `x`, `t`, `y` and `group` are arrays.
+            (.csv, .parquet, .arrow, .xlsx, .npz, or a folder of Parquet files). Without it, `x`, `t`, `y` and `group` are arrays.
         x, t, y : str or sequence of str, or arrays
             Columns with covariates, treatments and outcomes: names, ranges "x0..x19", wildcards "bp_*".
         id, group : str
@@ -148,6 +148,9 @@ class CFQP(Plots):
             and leave none.
         resume : bool, default False
             Whether to continue from the checkpoint, if there is one.
+        memory : int, optional
+            The memory of the fit in bytes, 4 GB by default. A table to which a fit would need more is explored on a sample and
+            then fitted in parts from disk; see `docs/SCALE.md`.
         progress : bool or callable, optional
             `None` shows progress in terminals and notebooks; a callable gets the stage, the work done and the work announced.
 
@@ -166,7 +169,7 @@ class CFQP(Plots):
         check_names(columns, "fit")
         units, spec = read_table(data, columns)
         valid = None if validation is None else read_input(validation).source
-        resources = resources_json(self.threads, checkpoint, resume)
+        resources = resources_json(self.threads, checkpoint, resume, memory)
         with Display(progress) as display:
             native = _cfqp.fit(units.source, spec, self._config(), resources, valid, display.callback)
         self._adopt(native, units)

@@ -81,7 +81,7 @@ class GroupFits:
     def keys(self) -> list[Any]:
         """The keys of all rows."""
         columns = [self.table[name].to_pylist() for name in self.by]
-        return columns[0] if self._is_scalar else list(zip(*columns))
+        return columns[0] if self._is_scalar else list(zip(*columns, strict=True))
 
     def raise_failures(self: Self) -> Self:
         """These fits, if all of them succeeded.
@@ -114,11 +114,10 @@ class _Models(Mapping[Any, CFQP]):
     """The models of a table, read when they are used."""
 
     def __init__(self, fits: GroupFits) -> None:
-        is_ok = pc.equal(fits.table["status"], "ok").to_pylist()
-        self._bytes = fits.table["model"]
-        self._rows = {key: row for row, (key, ok) in enumerate(zip(fits.keys(), is_ok)) if ok}
-        self._failed = {key: row for row, (key, ok) in enumerate(zip(fits.keys(), is_ok)) if not ok}
-        self._messages = fits.table["message"]
+        self._bytes, self._messages = fits.table["model"], fits.table["message"]
+        rows = list(enumerate(zip(fits.keys(), fits.table["status"].to_pylist(), strict=True)))
+        self._rows = {key: row for row, (key, status) in rows if status == "ok"}
+        self._failed = {key: row for row, (key, status) in rows if status != "ok"}
 
     def __getitem__(self, key: Any) -> CFQP:
         if key in self._failed:

@@ -127,11 +127,15 @@ def seed(random_state: Any) -> int:
 
 
 def resources_json(
-    threads: int | None, checkpoint: str | os.PathLike[str] | None = None, resume: bool = False
+    threads: int | None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    memory: int | None = None,
 ) -> str:
-    """What a fit may use, and where it leaves its checkpoint."""
+    """What a fit may use, and where it leaves its checkpoint; `memory` in bytes."""
     path = None if checkpoint is None else os.fspath(checkpoint)
-    return to_json({"threads": threads, "checkpoint": path, "resume": resume}, "the resources of the fit")
+    content = {"threads": threads, "checkpoint": path, "resume": resume, "memory": memory}
+    return to_json(content, "the resources of the fit")
 
 
 def options_json(level: float, rho: float | str, **more: bool) -> str:

@@ -75,9 +75,7 @@ def ask_effect(t0: Any, t1: Any, level: float, rho: float | str, rho_bounds: boo
     return Asked("effect", {"t0": one_treatment(t0, "t0"), "t1": one_treatment(t1, "t1"), "options": options})
 
 
-def ask_curve(
-    grid: Any, points: int, over: str | None, hold: Any, level: float, rho: float | str, rho_bounds: bool
-) -> Asked:
+def ask_curve(grid: Any, points: int, over: str | None, hold: Any, level: float, rho: float | str, rho_bounds: bool) -> Asked:
     """Asks for dose-response curves."""
     options = _options(level, rho, rho_bounds=rho_bounds)
     return Asked("curve", {"grid": grid_json(grid, points, over, hold), "options": options})
@@ -151,8 +149,10 @@ class Question:
         return self.answer(model, input_schema.empty_table()).schema
 
     def _numbered(self, table: pa.Table) -> tuple[pa.Table, pa.Array | None]:
-        """The table with units that are numbered from 0 instead of having ids, and the first row of every unit if it may
-        have several. A missing id stays missing."""
+        """The table with units numbered from 0 in place of ids, and the first row of every unit if it may have several.
+
+        A missing id stays missing.
+        """
         if self.id is None or self.id not in table.column_names:
             return table, None
         ids = table.column(self.id).combine_chunks()

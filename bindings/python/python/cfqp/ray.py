@@ -9,11 +9,11 @@ import itertools
 import json
 import zlib
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-
 import ray
 import ray.data
 
@@ -180,10 +180,11 @@ class Sweep(GroupFits):
         FitError
             If no fit succeeded.
         """
-        scores = [(score, run) for score, run in zip(self.table["val_nll"].to_pylist(), self.keys()) if score is not None]
-        if not scores:
+        scores = dict(zip(self.keys(), self.table["val_nll"].to_pylist(), strict=True))
+        known = {run: score for run, score in scores.items() if score is not None}
+        if not known:
             self.raise_failures()
-        return self.models[min(scores)[1]]
+        return self.models[min(known, key=known.__getitem__)]
 
 
 def sweep(
@@ -218,14 +219,13 @@ def sweep(
     estimators = [worker_estimator(CFQP(**base).set_params(**run)) for run in runs]
     table = ray.put(_table(data))
     more = {} if validation is None else {"validation": ray.put(_table(validation))}
-    refs = [
-        _fit.options(num_cpus=settings.threads).remote(table, settings, columns, timeout, more) for settings in estimators
-    ]
+    fit: Any = ray.remote(_fit)
+    refs = [fit.options(num_cpus=settings.threads).remote(table, settings, columns, timeout, more) for settings in estimators]
     records = [_outcome(ref) for ref in refs]
     names = list(dict.fromkeys(name for run in runs for name in run))
     rows = [
         {"run": i} | {name: json.dumps(run[name], default=str) for name in run} | record
-        for i, (run, record) in enumerate(zip(runs, records))
+        for i, (run, record) in enumerate(zip(runs, records, strict=True))
     ]
     schema = pa.schema([("run", pa.int64()), *((name, pa.string()) for name in names), *record_schema()])
     return Sweep(pa.Table.from_pylist(rows, schema), "run")
@@ -260,7 +260,7 @@ def _ask(
     if question.subject is None:
         return ds.map_batches(_Answerer, batch_size=BATCH_ROWS, **options)
     count = partitions or _PARTITIONS_PER_CPU * _cpus()
-    buckets = ds.map_batches(_with_bucket, fn_args=(question.subject, count), batch_format="pyarrow")
+    buckets = ds.map_batches(partial(_with_bucket, subject=question.subject, count=count), batch_format="pyarrow")
     return buckets.groupby(_BUCKET, num_partitions=count).map_groups(_Answerer, **options)
 
 
@@ -282,7 +282,8 @@ def _pool(actors: int | tuple[int, int] | None) -> Any:
 def _cpus() -> int:
     if not ray.is_initialized():
         ray.init()
-    return max(1, int(ray.cluster_resources().get("CPU", 1)))
+    resources: Mapping[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call, unused-ignore]
+    return max(1, int(resources.get("CPU", 1)))
 
 
 def _arrow_schema(ds: Dataset) -> pa.Schema:
@@ -292,7 +293,8 @@ def _arrow_schema(ds: Dataset) -> pa.Schema:
         raise DataError("the data set has neither rows nor columns", "read it from files that have columns")
     if isinstance(schema.base_schema, pa.Schema):
         return schema.base_schema
-    return ds.take_batch(1, batch_format="pyarrow").schema
+    first: pa.Table = ds.take_batch(1, batch_format="pyarrow")
+    return first.schema
 
 
 def _collect(ds: Dataset) -> pa.Table:
@@ -309,7 +311,7 @@ def _table(data: Any) -> pa.Table:
 def _runs(grid: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The parameters of every fit."""
     if isinstance(grid, Mapping):
-        runs = [dict(zip(grid, values)) for values in itertools.product(*grid.values())]
+        runs = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
     else:
         runs = [dict(run) for run in grid]
     if not runs or not runs[0]:
@@ -317,7 +319,6 @@ def _runs(grid: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]]) -> li
     return runs
 
 
-@ray.remote
 def _fit(
     table: pa.Table, estimator: CFQP, columns: Mapping[str, Any], timeout: float | None, more: Mapping[str, Any]
 ) -> dict[str, Any]:
@@ -327,6 +328,7 @@ def _fit(
 def _outcome(ref: Any) -> dict[str, Any]:
     """The record of a fit, also if its worker died."""
     try:
-        return ray.get(ref)
+        record: dict[str, Any] = ray.get(ref)
     except ray.exceptions.RayError as error:
         return failure(error)
+    return record

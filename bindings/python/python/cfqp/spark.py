@@ -9,7 +9,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    DataType,
+    DoubleType,
+    FloatType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
 
 from ._estimator import CFQP
 from ._group_fits import GroupFits, check_keys, fit_group, record_schema, worker_estimator
@@ -33,8 +43,16 @@ if TYPE_CHECKING:
 
 __all__ = ["GroupFits", "counterfactual", "curve", "effect", "fit_by"]
 
-_PARTITIONS_PER_CORE = 16
+_FITS_PER_CORE = 16
 """Partitions of fits: groups differ in size, and what a lost worker had not finished is done again."""
+
+_TYPES: Mapping[pa.DataType, DataType] = {
+    pa.int64(): LongType(),
+    pa.float32(): FloatType(),
+    pa.float64(): DoubleType(),
+    pa.string(): StringType(),
+    pa.binary(): BinaryType(),
+}
 
 
 def counterfactual(
@@ -140,8 +158,8 @@ def fit_by(
     """
     keys = check_keys(by, df.columns)
     settings = worker_estimator(estimator)
-    count = partitions or _PARTITIONS_PER_CORE * _cores(df)
-    fields = [df.schema[key] for key in keys] + _spark_fields(df, record_schema())
+    count = partitions or _fit_tasks(df)
+    fields = [df.schema[key] for key in keys] + _spark_fields(record_schema())
     input_types = _arrow_schema(df.select(*map(_quoted, keys)))
 
     def fit(_: tuple[pa.Scalar, ...], table: pa.Table) -> pa.Table:
@@ -159,7 +177,7 @@ def _ask(df: DataFrame, model: ModelLike, asked: Asked, keep: Sequence[str] | st
     df = df.select(*map(_quoted, question.columns))
     answers = question.schema(loaded, _arrow_schema(df))
     kept = [df.schema[name] for name in question.kept]
-    fields = kept + _spark_fields(df, pa.schema(list(answers)[len(kept) :]))
+    fields = kept + _spark_fields(pa.schema(list(answers)[len(kept) :]))
     if question.subject is not None:
         subject = _quoted(question.subject)
         df = df.repartition(subject).sortWithinPartitions(subject)
@@ -180,11 +198,11 @@ def _sent(df: DataFrame, data: bytes) -> Callable[[], bytes]:
     return lambda: broadcast.value
 
 
-def _cores(df: DataFrame) -> int:
+def _fit_tasks(df: DataFrame) -> int:
     try:
-        return df.sparkSession.sparkContext.defaultParallelism
+        return _FITS_PER_CORE * int(df.sparkSession.sparkContext.defaultParallelism)
     except Exception:  # Spark Connect raises its own error
-        return int(df.sparkSession.conf.get("spark.sql.shuffle.partitions", "200")) // _PARTITIONS_PER_CORE + 1
+        return int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 200)
 
 
 def _arrow_schema(df: DataFrame) -> pa.Schema:
@@ -192,9 +210,13 @@ def _arrow_schema(df: DataFrame) -> pa.Schema:
     return df.limit(0).toArrow().schema
 
 
-def _spark_fields(df: DataFrame, schema: pa.Schema) -> list[StructField]:
-    """The types of Spark for columns of Arrow."""
-    return list(df.sparkSession.createDataFrame(schema.empty_table()).schema.fields)
+def _spark_fields(schema: pa.Schema) -> list[StructField]:
+    """The columns of answers and fits as Spark describes them."""
+
+    def kind(arrow: pa.DataType) -> DataType:
+        return ArrayType(kind(arrow.value_type)) if pa.types.is_list(arrow) else _TYPES[arrow]
+
+    return [StructField(field.name, kind(field.type)) for field in schema]
 
 
 def _quoted(name: str) -> str:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
 
+import cfqp
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
-
-import cfqp
 
 from .units import COLUMNS, broken, make_groups, make_samples, make_units, make_visits, quick
 
@@ -43,7 +44,7 @@ def cut(table: pa.Table, *sizes: int) -> list[pa.Table]:
     """Consecutive slices of these sizes."""
     ends = np.cumsum(sizes).tolist()
     assert ends[-1] == len(table)
-    return [table.slice(end - size, size) for end, size in zip(ends, sizes)]
+    return [table.slice(end - size, size) for end, size in zip(ends, sizes, strict=True)]
 
 
 def assert_equal(found: pa.Table, expected: pa.Table, *keys: str) -> None:
@@ -142,31 +143,38 @@ class Contract:
         units = make_units(24_000, seed=6)
         frame = engine.slowed(engine.frame(cut(units, *[1_000] * 24)), tmp_path, seconds=0.4)
         lazy = engine.module.counterfactual(frame, model, 0.8)
-        with ThreadPoolExecutor(1) as pool:
-            job = pool.submit(engine.collect, lazy)
-            while len(list(tmp_path.iterdir())) < 4 and not job.done():
-                time.sleep(0.05)
-            assert not job.done(), f"the job ended before it could be disturbed: {job.exception()}"
-            engine.lose_worker()
-            answers = job.result()
+        answers = disturbed(engine, lambda: engine.collect(lazy), lambda: len(list(tmp_path.iterdir())) >= 4)
         assert_equal(answers, model.counterfactual(units, 0.8), "patient")
 
-    def test_fits_by_group_report_failures_by_key(self, engine: Engine) -> None:
-        sizes = {f"r{i:02d}": 40 + 10 * (i % 7) for i in range(39)} | {"small": 3}
-        table = broken(make_groups(sizes), "r05", "dose", 0.5)
+    def test_fits_by_group_report_failures_by_key(self, engine: Engine, tmp_path: Path) -> None:
+        sizes = {f"r{i:02d}": 40 + 10 * (i % 7) for i in range(38)} | {"small": 3, None: 50}
+        table = broken(make_groups(sizes), "r05", "age", None)
         table = broken(table, "r11", "outcome", None)
         table = table.take(pa.array(np.random.default_rng(0).permutation(len(table))))
-        frame = engine.frame(cut(table, 1_000, len(table) - 1_000))
+        frame = engine.slowed(engine.frame(cut(table, 1_000, len(table) - 1_000)), tmp_path, seconds=0)
         fits = engine.module.fit_by(frame, "region", estimator=quick(), partitions=8, id="patient", **COLUMNS)
         assert "not run" in repr(fits)
-        assert sorted(fits.keys()) == sorted(sizes)
+        # a worker dies after all rows have been read
+        disturbed(engine, lambda: fits.table, lambda: len(list(tmp_path.iterdir())) >= 2)
+        assert len(fits) == len(sizes)
         assert (len(fits.models), len(fits.failures)) == (37, 3)
         failed = {row["region"]: row for row in fits.failures.to_pylist()}
         assert set(failed) == {"small", "r05", "r11"}
         assert all(row["message"] and row["hint"] and row["error"].endswith("Error") for row in failed.values())
         assert {row["region"]: row["rows"] for row in fits.table.to_pylist()} == sizes
-        alone = quick().fit(make_groups(sizes).filter(pa.compute.field("region") == "r07"), id="patient", **COLUMNS)
+        alone = quick().fit(make_groups(sizes).filter(pc.field("region") == "r07"), id="patient", **COLUMNS)
         assert fits.models["r07"].to_bytes() == alone.to_bytes()
         with pytest.raises(KeyError, match="small"):
             fits.models["small"]
 
+
+def disturbed(engine: Engine, job: Callable[[], pa.Table], is_time: Callable[[], bool]) -> pa.Table:
+    """The result of a job that loses a worker."""
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(job)
+        while not is_time() and not future.done():
+            time.sleep(0.05)
+        time.sleep(1.0)
+        assert not future.done(), f"the job ended before it could be disturbed: {future.exception()}"
+        engine.lose_worker()
+        return future.result()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import cfqp
 import numpy as np
 import pyarrow as pa
-
-import cfqp
+import pyarrow.compute as pc
 
 COLUMNS = {"x": ["age", "weight"], "t": "dose", "y": "outcome"}
 
@@ -50,7 +50,7 @@ def quick() -> cfqp.CFQP:
     return cfqp.CFQP(classes=2, base="linear", members=2, threads=1)
 
 
-def make_groups(sizes: dict[str, int]) -> pa.Table:
+def make_groups(sizes: dict[str | None, int]) -> pa.Table:
     """Units of several regions."""
     parts = []
     for seed, (region, size) in enumerate(sizes.items()):
@@ -61,6 +61,6 @@ def make_groups(sizes: dict[str, int]) -> pa.Table:
 
 def broken(table: pa.Table, region: str, column: str, value: float | None) -> pa.Table:
     """The same units with one value in a whole column of one region."""
-    is_there = pa.compute.equal(table["region"], region)
-    values = pa.compute.if_else(is_there, pa.scalar(value, pa.float64()), table[column])
+    is_there = pc.fill_null(pc.equal(table["region"], region), False)
+    values = pc.if_else(is_there, pa.scalar(value, pa.float64()), table[column])
     return table.set_column(table.column_names.index(column), column, values)

@@ -19,7 +19,8 @@ use crate::files::{check_out, checkpoint, remove_checkpoint};
 use crate::fit_summary::{sharing_name, summarise_fit};
 use crate::format::shell_quote;
 use crate::interrupt;
-use crate::load::{Input, Loaded, resolve_input};
+use crate::load::{FitData, Input, resolve_input};
+use crate::memory::given_budget;
 use crate::output::{Output, path_text};
 use crate::progress::Progress;
 use crate::resources::{MemorySaver, ResourceArgs, peak_rss_mb};
@@ -44,6 +45,9 @@ turn, so units of --valid are only joined to those of FILE: cross-validation tak
 --classes auto takes, for outcomes of at most 8 elements, the smallest number of classes that no larger one beats by \
 more than 1.5 standard errors of the held-out log-likelihood, without a penalty; for larger outcomes, the smallest \
 number that no larger one beats by more than two standard errors and a penalty per class (cfqp select --help).
+A table to which a fit would need more than --max-memory (4GB unless given) is explored on a sample of 50,000 rows, and the \
+members of the ensemble are then trained on parts of all rows, which are in a temporary file in TMPDIR. This needs \
+outcomes of at most 8 elements, one row per unit and no --valid.
 A table has one row per unit or, with --time, one row per sample. `cfqp check` shows what is read. The model \
 stores the columns: later commands need no flags for them.
 An .npz file has x [n, ...], t [n] or [n, d], y [n, ...] and, if values are missing, x_mask and y_mask (true \
@@ -178,7 +182,8 @@ impl FitArgs {
             let message = format!("{}: left by an interrupted fit", part.display());
             return Err(Failure::new(message, "use --resume to continue it, or --force to start over"));
         }
-        Ok(Resources { checkpoint: Some(part), resume: self.resume, ..resources })
+        let memory = given_budget();
+        Ok(Resources { checkpoint: Some(part), resume: self.resume, memory, ..resources })
     }
 }
 
@@ -204,12 +209,12 @@ pub(super) fn run(args: &FitArgs, output: &OutputArgs) -> Result<Output> {
         Failure::new("--out is missing", "name the model file to write, for example --out model.cfqp")
     })?;
     let resources = args.resolve_resources(&input, out)?;
-    let loaded = input.load()?;
-    loaded.check(&input, output)?;
-    let valid = input.load_valid(loaded.layout.as_ref(), output)?;
-    interrupt::stop_between_steps();
     let start = Instant::now();
-    let fitted = fit(&loaded, valid.as_ref(), &input.config, &resources, output);
+    let data = load(&input, &resources, output)?;
+    data.check(&input, output)?;
+    let valid = input.load_valid(data.layout(), output)?;
+    interrupt::stop_between_steps();
+    let fitted = fit(&data, valid.as_ref(), &input.config, &resources, output);
     let fitted = fitted.map_err(|error| explain(error, &checkpoint(out), args.resume))?;
     let seconds = start.elapsed().as_secs_f64();
     fitted.save(out)?;
@@ -222,7 +227,7 @@ pub(super) fn run(args: &FitArgs, output: &OutputArgs) -> Result<Output> {
         members: fitted.members(),
         seconds,
         peak_rss_mb: peak_rss_mb(),
-        data: &loaded.counts,
+        data: data.counts(),
         fit: fitted.fit_report(),
     };
     let next = next_commands(&fitted, out, &input.data);
@@ -230,21 +235,27 @@ pub(super) fn run(args: &FitArgs, output: &OutputArgs) -> Result<Output> {
     Output::new(text, &report)
 }
 
+/// Reads the data. It does not ask whether to stop: it leaves nothing behind if the program ends at once.
+fn load(input: &Input, resources: &Resources, output: &OutputArgs) -> Result<FitData> {
+    let progress = Progress::new(output, "read");
+    input.load_for(&Fit::new(input.config.clone()).resources(resources.clone()).monitor(&progress))
+}
+
 fn fit(
-    loaded: &Loaded,
+    data: &FitData,
     valid: Option<&Dataset>,
     config: &FitConfig,
     resources: &Resources,
     output: &OutputArgs,
 ) -> cfqp::Result<Model> {
     let progress = Progress::new(output, "fit");
-    let is_image = loaded.data.y().shape().len() == 3;
+    let is_image = data.counts().y_shape.len() == 3;
     let saver = is_image.then(|| MemorySaver::new(&progress));
     let monitor = saver.as_ref().map_or(&progress as &dyn Monitor, |saver| saver);
     let fit = Fit::new(config.clone()).resources(resources.clone()).monitor(monitor);
     match valid {
-        Some(valid) => fit.validate_on(valid).run(loaded.units()),
-        None => fit.run(loaded.units()),
+        Some(valid) => data.fit(&fit.validate_on(valid)),
+        None => data.fit(&fit),
     }
 }
 

@@ -12,7 +12,7 @@ use cfqp::sim::{Cardio, DigitSource, Digits, Ihdp, Noise, Oscillator, Simulated,
 use cfqp::{FitConfig, TableSpec};
 
 use super::ask::OutArgs;
-use super::simulated::{FileShape, SeriesColumns, TableForm, truth_path, write_table};
+use super::simulated::{FileShape, SeriesColumns, TableForm, truth_path, write_parts, write_table};
 use crate::args::{parse_choice, parse_count};
 use crate::error::{Failure, Result};
 use crate::fit_command::fit_command;
@@ -20,6 +20,11 @@ use crate::format::{pluralise, shell_quote};
 use crate::output::{Output, optional_path_text, path_text};
 
 const MAX_UNITS: usize = 10_000_000;
+/// Of tables, which may be written in parts.
+const MAX_ROWS: usize = 1_000_000_000;
+const MAX_NOISE_COLUMNS: usize = 1000;
+/// Subjects that are simulated at a time where memory must not grow with their number.
+const SUBJECTS_AT_ONCE: usize = 10_000;
 const MAX_REPEATS: usize = 1000;
 
 const EXAMPLES: &str = "\
@@ -134,6 +139,7 @@ Examples:
   cfqp simulate table --world heavy --out heavy.csv
   cfqp simulate table --world crossing --n 500 --repeats 4 --out repeats.csv
   cfqp simulate table --world yes-no --n 4000 --out recovery.csv
+  cfqp simulate table --n 10000000 --noise-columns 12 --no-truth --out large.parquet
 
 `cfqp evaluate` prints the Bayes limit of these data: the error of the best answers that the observed values \
 allow, with the true curves, weights and noise known. The new treatment is drawn as the first one was.
@@ -147,7 +153,7 @@ tables), of which every unit has one 1; the treatment of `arms` has two (t1, t2)
 recognised from the values.")]
 struct TableArgs {
     /// Number of subjects; the file has N times R units
-    #[arg(long, value_name = "N", default_value_t = 2000, value_parser = parse_count(MAX_UNITS))]
+    #[arg(long, value_name = "N", default_value_t = 2000, value_parser = parse_count(MAX_ROWS))]
     n: usize,
     /// The world
     #[arg(long, value_name = "W", default_value = "crossing", value_parser = world_parser())]
@@ -155,8 +161,22 @@ struct TableArgs {
     /// Number of units of every subject, each under its own treatment
     #[arg(long, value_name = "R", default_value_t = 1, value_parser = parse_count(MAX_REPEATS))]
     repeats: usize,
+    /// Number of covariates that play no part, after the others
+    #[arg(long, value_name = "C", value_parser = parse_count(MAX_NOISE_COLUMNS))]
+    noise_columns: Option<usize>,
+    /// Write no truth, and the table in parts: memory does not grow with N
+    #[arg(long)]
+    no_truth: bool,
     #[command(flatten)]
     common: CommonArgs,
+}
+
+impl TableArgs {
+    fn table(&self) -> Table {
+        let &CommonArgs { sigma, rho, .. } = &self.common;
+        let &Self { world, repeats, noise_columns, .. } = self;
+        Table { world, sigma, rho, repeats, noise_columns: noise_columns.unwrap_or(0) }
+    }
 }
 
 /// Parses the name of a world; the help lists the worlds.
@@ -257,9 +277,7 @@ impl Simulator {
                 digits.simulate(source, args.n, seed)
             }
             Self::Ihdp(args) => Ihdp { sigma, rho }.simulate(args.n, seed),
-            Self::Table(args) => {
-                Table { world: args.world, sigma, rho, repeats: args.repeats }.simulate(args.n, seed)
-            }
+            Self::Table(args) => args.table().simulate(args.n, seed),
         }
     }
 }
@@ -308,6 +326,11 @@ pub(super) fn run(args: &SimulateArgs) -> Result<Output> {
         let message = format!("{}: these units can only be written as arrays", out.display());
         return Err(Failure::new(message, "use the extension .npz"));
     }
+    if let Simulator::Table(table) = &args.simulator
+        && table.no_truth
+    {
+        return write_without_truth(table, shape, out, start);
+    }
     let simulated = args.simulator.simulate()?;
     let next = match (&truth_path, &form) {
         (Some(path), Some(form)) => {
@@ -331,15 +354,41 @@ pub(super) fn run(args: &SimulateArgs) -> Result<Output> {
         y_shape: data.y().shape(),
         seconds: start.elapsed().as_secs_f64(),
     };
-    Output::new(text(&report, &next), &report)
-}
-
-fn text(report: &Report<'_>, next: &str) -> String {
-    let (path, units) = (shell_quote(report.out), pluralise(report.units, "unit"));
     let truth = match report.truth {
         None => "with the truth".to_owned(),
         Some(truth) => format!("the truth in {}", shell_quote(truth)),
     };
+    Output::new(text(&report, &truth, &next), &report)
+}
+
+/// Writes a table part by part, without the truth.
+fn write_without_truth(args: &TableArgs, shape: FileShape, out: &Path, start: Instant) -> Result<Output> {
+    if shape == FileShape::Npz {
+        let message = format!("{}: arrays are written with the truth", out.display());
+        return Err(Failure::new(
+            message,
+            "use the extension .parquet, .arrow or .csv, or leave --no-truth out",
+        ));
+    }
+    let (table, seed) = (args.table(), args.common.seed);
+    let part = |first: usize| table.simulate_range(first..(first + SUBJECTS_AT_ONCE).min(args.n), seed);
+    let example = table.simulate(1, seed)?.data;
+    write_parts((0..args.n).step_by(SUBJECTS_AT_ONCE).map(|first| Ok((first, part(first)?.data))), out)?;
+    let report = Report {
+        out,
+        truth: None,
+        units: args.n * args.repeats,
+        classes: args.world.classes(),
+        x_shape: example.x().shape(),
+        y_shape: example.y().shape(),
+        seconds: start.elapsed().as_secs_f64(),
+    };
+    let next = format!("cfqp check {} {}", shell_quote(out), TableForm::Numbers.flags(shape, &example));
+    Output::new(text(&report, "without the truth", &next), &report)
+}
+
+fn text(report: &Report<'_>, truth: &str, next: &str) -> String {
+    let (path, units) = (shell_quote(report.out), pluralise(report.units, "unit"));
     format!("wrote {path}: {units}, x {:?}, y {:?}, {truth}\nnext: {next}\n", report.x_shape, report.y_shape)
 }
 

@@ -155,13 +155,33 @@ pub(super) fn write_table(
     let sheets = rows.chunks(UNITS_PER_SHEET).map(|rows| {
         let units = data.pick(rows)?;
         Ok(match (form, shape) {
-            (TableForm::Numbers, _) => number_sheet(&units, data.groups(), rows),
+            (TableForm::Numbers, _) => {
+                let of_row = |groups: &[u32]| rows.iter().map(|&row| i64::from(groups[row])).collect();
+                number_sheet(&units, data.groups().map(of_row), rows[0])
+            }
             (TableForm::Series(columns), FileShape::CsvLong) => long_sheet(&units, columns, rows[0]),
             (TableForm::Series(columns), FileShape::Csv) => wide_sheet(&units, columns, rows[0]),
             (TableForm::Series(columns), FileShape::Lists | FileShape::Npz) => {
                 list_sheet(&units, columns, rows[0])
             }
         })
+    });
+    cfqp::data::table::write_table(out, sheets).map(drop)
+}
+
+/// Writes a table of numbers in parts: the units of each, and the number of subjects before it.
+pub(super) fn write_parts(
+    parts: impl Iterator<Item = cfqp::Result<(usize, Dataset)>>,
+    out: &Path,
+) -> cfqp::Result<()> {
+    let mut first = 0;
+    let sheets = parts.map(|part| {
+        let (subjects, data) = part?;
+        let rows: Vec<usize> = (first..first + data.len()).collect();
+        first += data.len();
+        let groups =
+            data.groups().map(|groups| groups.iter().map(|group| subjects as i64 + i64::from(*group)));
+        Ok(number_sheet(&data, groups.map(Iterator::collect), rows[0]))
     });
     cfqp::data::table::write_table(out, sheets).map(drop)
 }
@@ -176,12 +196,11 @@ fn channel(units: &Units, c: usize) -> Vec<f32> {
     (0..units.len()).flat_map(|i| units.row(i)[c * steps..(c + 1) * steps].to_vec()).collect()
 }
 
-/// One row per unit, one column per number; `groups` are the subjects of all units of the file.
-fn number_sheet(data: &Dataset, groups: Option<&[u32]>, rows: &[usize]) -> OutputBatch {
+/// One row per unit, one column per number, with the subject of every unit, if there are any, and the number of units before.
+fn number_sheet(data: &Dataset, subjects: Option<Vec<i64>>, first: usize) -> OutputBatch {
     let mut sheet = OutputBatch::default();
-    sheet.push("id", unit_ids(data.len(), rows[0]));
-    if let Some(groups) = groups {
-        let subjects = rows.iter().map(|&row| i64::from(groups[row])).collect();
+    sheet.push("id", unit_ids(data.len(), first));
+    if let Some(subjects) = subjects {
         sheet.push("subject", OutputColumn::Integers(subjects));
     }
     let x = (0..data.x().elements()).map(|i| format!("x{i}")).collect();

@@ -10,6 +10,7 @@ mod interrupted;
 mod isa;
 mod killed;
 mod kinds;
+mod large;
 mod no_outcome;
 mod practice;
 mod report;

@@ -188,7 +188,7 @@ fn text(report: &Report) -> String {
 }
 
 /// The program `cfqp` as a process of its own.
-fn cfqp_command() -> Result<Command> {
+pub(crate) fn cfqp_command() -> Result<Command> {
     let program = std::env::current_exe().map_err(disk_failure)?;
     let mut command = Command::new(program);
     command.arg(CFQP);

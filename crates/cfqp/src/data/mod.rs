@@ -15,6 +15,7 @@ mod files;
 mod named_array;
 mod outcome_kind;
 mod scaler;
+mod shards;
 pub mod table;
 mod unit_data;
 mod units;
@@ -33,8 +34,9 @@ pub(crate) use files::{
 };
 pub(crate) use named_array::NamedArray;
 pub use outcome_kind::OutcomeKind;
-pub(crate) use outcome_kind::{MAX_KIND_ELEMENTS, element_name, observed_values};
+pub(crate) use outcome_kind::{MAX_KIND_ELEMENTS, SeenValues, element_name};
 pub use scaler::{ChannelScaler, Scaler};
+pub(crate) use shards::{RecordForm, ShardSizes, UnitBuckets, UnitShards};
 pub use table::Warning;
 pub use unit_data::UnitData;
 pub use units::Units;

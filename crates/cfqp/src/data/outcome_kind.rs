@@ -78,27 +78,9 @@ impl OutcomeKind {
     /// assert_eq!(OutcomeKind::recognise(&[1.2, -0.4]), OutcomeKind::Number);
     /// ```
     pub fn recognise(values: &[f32]) -> Self {
-        if values.is_empty() || values.iter().any(|value| *value < 0.0) {
-            return Self::Number;
-        }
-        let distinct = few_distinct(values, MAX_RECOGNISED_LEVELS);
-        let whole = values.iter().all(|value| value.fract() == 0.0);
-        let count = values.len() as f64;
-        let mean = values.iter().map(|value| f64::from(*value)).sum::<f64>() / count;
-        let zeros = values.iter().filter(|value| **value == 0.0).count() as f64;
-        match distinct.as_deref() {
-            Some([] | [_]) => Self::Number,
-            Some([zero, one]) if *zero == 0.0 && *one == 1.0 => Self::YesNo,
-            Some([_, _]) => Self::Number,
-            Some(levels) if whole && is_run_from_one(levels) => Self::Ordered,
-            _ if whole && zeros > 0.0 && mean <= MAX_MEAN_COUNT => Self::Count,
-            _ if zeros >= MIN_ZERO_SHARE * count
-                && distinct.as_ref().is_none_or(|levels| levels.len() > 2) =>
-            {
-                Self::Amount
-            }
-            _ => Self::Number,
-        }
+        let mut seen = SeenValues::default();
+        values.iter().for_each(|&value| seen.add(value));
+        seen.kind()
     }
 
     /// Checks that observed values are of this kind; `name` is that of the outcome.
@@ -120,6 +102,65 @@ impl OutcomeKind {
     }
 }
 
+/// What tells the kind of an outcome: its values may come in any order, and in parts.
+#[derive(Clone, Debug)]
+pub(crate) struct SeenValues {
+    count: f64,
+    sum: f64,
+    zeros: f64,
+    pub lowest: f32,
+    is_whole: bool,
+    /// In ascending order; none if there are many.
+    distinct: Option<Vec<f32>>,
+}
+
+impl Default for SeenValues {
+    fn default() -> Self {
+        Self {
+            count: 0.0,
+            sum: 0.0,
+            zeros: 0.0,
+            lowest: f32::INFINITY,
+            is_whole: true,
+            distinct: Some(Vec::new()),
+        }
+    }
+}
+
+impl SeenValues {
+    /// Adds an observed value.
+    pub(crate) fn add(&mut self, value: f32) {
+        self.count += 1.0;
+        self.sum += f64::from(value);
+        self.zeros += f64::from(u8::from(value == 0.0));
+        self.lowest = self.lowest.min(value);
+        self.is_whole &= value.fract() == 0.0;
+        if let Some(distinct) = &mut self.distinct
+            && !insert_distinct(distinct, value, MAX_RECOGNISED_LEVELS)
+        {
+            self.distinct = None;
+        }
+    }
+
+    /// The kind that the values look like.
+    pub(crate) fn kind(&self) -> OutcomeKind {
+        if self.count == 0.0 || self.lowest < 0.0 {
+            return OutcomeKind::Number;
+        }
+        match self.distinct.as_deref() {
+            Some([] | [_]) => OutcomeKind::Number,
+            Some([zero, one]) if *zero == 0.0 && *one == 1.0 => OutcomeKind::YesNo,
+            Some([_, _]) => OutcomeKind::Number,
+            Some(levels) if self.is_whole && is_run_from_one(levels) => OutcomeKind::Ordered,
+            _ if self.is_whole && self.zeros > 0.0 && self.sum / self.count <= MAX_MEAN_COUNT => {
+                OutcomeKind::Count
+            }
+            _ if self.zeros >= MIN_ZERO_SHARE * self.count => OutcomeKind::Amount,
+            _ => OutcomeKind::Number,
+        }
+    }
+}
+
 /// Few levels that are not the same for all.
 fn check_levels(name: &str, values: &[f32]) -> Result<()> {
     match few_distinct(values, MAX_LEVELS) {
@@ -135,15 +176,19 @@ fn check_levels(name: &str, values: &[f32]) -> Result<()> {
 /// The distinct values in ascending order; none if there are more than `most`.
 fn few_distinct(values: &[f32], most: usize) -> Option<Vec<f32>> {
     let mut distinct: Vec<f32> = Vec::new();
-    for &value in values {
-        if let Err(at) = distinct.binary_search_by(|found| found.total_cmp(&value)) {
-            if distinct.len() == most {
-                return None;
-            }
+    values.iter().all(|&value| insert_distinct(&mut distinct, value, most)).then_some(distinct)
+}
+
+/// Adds a value to distinct values in ascending order; false if there would be more than `most`.
+fn insert_distinct(distinct: &mut Vec<f32>, value: f32, most: usize) -> bool {
+    match distinct.binary_search_by(|found| found.total_cmp(&value)) {
+        Ok(_) => true,
+        Err(_) if distinct.len() == most => false,
+        Err(at) => {
             distinct.insert(at, value);
+            true
         }
     }
-    Some(distinct)
 }
 
 /// Whether levels are 1, 2, 3, ...

@@ -17,6 +17,7 @@ mod refit;
 mod rows;
 mod scale;
 mod selection;
+mod streaming;
 #[cfg(test)]
 mod testing;
 mod training;
@@ -36,4 +37,5 @@ pub(crate) use network::{
 pub(crate) use rows::Rows;
 pub(crate) use scale::OutcomeScale;
 pub(crate) use selection::{FittedMember, Problem, Score, Selected, Tried};
+pub(crate) use streaming::{Shards, Streamed};
 pub(crate) use views::{Question, class_views};

@@ -19,10 +19,10 @@ const MIN_GAIN: f64 = 1e-3;
 /// Maximises the penalised likelihood over the intercepts and the slopes of the treatments.
 pub(super) fn refit_responses(form: &Form, task: &Task<'_>, parameters: Vec<f32>) -> Vec<f32> {
     let places = form.responses();
-    let mut learner = Learner::new(form, task, parameters);
-    let mut value = learner.objective();
+    let mut learner = Learner::new(form, &task.start.smoothness, task.train.len(), parameters);
+    let mut value = learner.objective(task);
     for _ in 0..MAX_STEPS {
-        let Some(step) = scoring_step(&mut learner, &places) else { break };
+        let Some(step) = scoring_step(&mut learner, task, &places) else { break };
         let start = learner.parameters().to_vec();
         let before = value;
         for halvings in 0..=MAX_HALVINGS {
@@ -30,7 +30,7 @@ pub(super) fn refit_responses(form: &Form, task: &Task<'_>, parameters: Vec<f32>
             for (&place, step) in places.iter().zip(&step) {
                 learner.parameters_mut()[place] = start[place] + (factor * step) as f32;
             }
-            value = learner.objective();
+            value = learner.objective(task);
             if value > before {
                 break;
             }
@@ -46,10 +46,10 @@ pub(super) fn refit_responses(form: &Form, task: &Task<'_>, parameters: Vec<f32>
 }
 
 /// The step in the parameters at `places`; none if the information is singular.
-fn scoring_step(learner: &mut Learner<'_>, places: &[usize]) -> Option<Vec<f64>> {
+fn scoring_step(learner: &mut Learner<'_>, task: &Task<'_>, places: &[usize]) -> Option<Vec<f64>> {
     let p = places.len();
     let (mut information, mut step) = (vec![0.0; p * p], vec![0.0; p]);
-    learner.for_each_score(|score| {
+    learner.for_each_score(task, |score| {
         for (i, &place) in places.iter().enumerate() {
             let own = f64::from(score[place]);
             step[i] -= own;
@@ -76,10 +76,11 @@ mod tests {
     use crate::runtime::Pool;
 
     /// The largest slope of the penalised likelihood at the places that are fitted.
-    fn largest_slope(learner: &mut Learner<'_>, places: &[usize]) -> f64 {
+    fn largest_slope(learner: &mut Learner<'_>, task: &Task<'_>, places: &[usize]) -> f64 {
         let mut slopes = vec![0.0; learner.parameters().len()];
-        learner
-            .for_each_score(|score| slopes.iter_mut().zip(score).for_each(|(sum, s)| *sum += f64::from(*s)));
+        learner.for_each_score(task, |score| {
+            slopes.iter_mut().zip(score).for_each(|(sum, s)| *sum += f64::from(*s))
+        });
         let slope = |&place: &usize| {
             let prior = learner.precision(place) * f64::from(learner.parameters()[place]);
             (slopes[place] + prior).abs()
@@ -105,10 +106,11 @@ mod tests {
         assert_eq!(places.len(), 2 * classes, "an intercept and a slope per class");
         // classes on their sides
         (0..classes).for_each(|k| parameters[places[classes + k]] = if k == 0 { 0.3 } else { -0.3 });
-        let mut before = Learner::new(&form, &task, parameters.clone());
-        let mut after = Learner::new(&form, &task, refit_responses(&form, &task, parameters.clone()));
-        assert!(after.objective() > before.objective());
-        let [slope_before, slope_after] = [&mut before, &mut after].map(|l| largest_slope(l, &places));
+        let learner = |parameters| Learner::new(&form, &start.smoothness, train.len(), parameters);
+        let mut before = learner(parameters.clone());
+        let mut after = learner(refit_responses(&form, &task, parameters.clone()));
+        assert!(after.objective(&task) > before.objective(&task));
+        let [slope_before, slope_after] = [&mut before, &mut after].map(|l| largest_slope(l, &task, &places));
         assert!(slope_after < 0.02 * slope_before, "{slope_before} to {slope_after}");
         for (place, (new, old)) in after.parameters().iter().zip(&parameters).enumerate() {
             assert!(places.contains(&place) || new == old, "parameter {place} is not a response");

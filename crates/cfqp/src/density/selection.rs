@@ -202,8 +202,9 @@ impl Problem<'_> {
         Solution::best_distinct(found.into_iter().flatten().collect(), classes, STARTS)
     }
 
-    /// The cross-validated score of a form with starts.
-    fn score(&self, choice: Choice, subjects: &[usize], starts: &[Solution]) -> Result<Score> {
+    /// The cross-validated score of a form with starts, as a part of `stage`.
+    fn score(&self, stage: Stage, choice: Choice, subjects: &[usize], starts: &[Solution]) -> Result<Score> {
+        self.monitor.stage(stage, FOLDS * starts.len());
         let form = self.form(choice);
         let jobs: Vec<(usize, usize)> =
             (0..starts.len()).flat_map(|start| (0..FOLDS).map(move |fold| (start, fold))).collect();
@@ -273,7 +274,6 @@ impl Problem<'_> {
             if tried.since_best() >= PATIENCE {
                 break;
             }
-            self.monitor.stage(Stage::Classes { classes, base: "density" }, FOLDS * (STARTS + 2));
             tried.0.push(self.score_classes(classes, &subjects)?);
         }
         Ok(tried)
@@ -298,13 +298,14 @@ impl Problem<'_> {
     /// The better of the simple and the flexible form with this number of classes, each with or without interactions, and its
     /// starts.
     fn score_classes(&self, classes: usize, subjects: &[usize]) -> Result<(Score, Vec<Solution>)> {
+        let stage = Stage::Classes { classes, base: "density" };
         let starts = self.starts(subjects, classes, false);
-        let mut best = self.score(self.simple(classes, false), subjects, &starts)?;
+        let mut best = self.score(stage, self.simple(classes, false), subjects, &starts)?;
         if self.interactions {
-            self.prefer(&mut best, subjects, &starts, [Change::Interactions(true)])?;
+            self.prefer(stage, &mut best, subjects, &starts, [Change::Interactions(true)])?;
         }
         let flexible = self.flexible(classes, best.choice.interactions);
-        let flexible = self.score(flexible, subjects, &starts[..1])?;
+        let flexible = self.score(stage, flexible, subjects, &starts[..1])?;
         if mean(&flexible.likelihoods) > mean(&best.likelihoods) {
             best = flexible;
         }
@@ -313,7 +314,7 @@ impl Problem<'_> {
 
     /// The class weights, the scale and the law with the best held-out likelihood, chosen one after the other.
     fn choose_form(&self, found: &Score, subjects: &[usize], starts: &[Solution]) -> Result<Choice> {
-        self.monitor.stage(Stage::Form, 6 * FOLDS);
+        let stage = Stage::Form;
         let mut best = found.clone();
         let weights = match self.may_drive_treatment() {
             _ if best.choice.classes == 1 => vec![],
@@ -322,16 +323,17 @@ impl Problem<'_> {
                 vec![ClassWeights::CovariatesAndTreatment, ClassWeights::Covariates, ClassWeights::Constant]
             }
         };
-        self.prefer(&mut best, subjects, starts, weights.iter().map(|&weights| Change::Weights(weights)))?;
+        let weights = weights.into_iter().map(Change::Weights);
+        self.prefer(stage, &mut best, subjects, starts, weights)?;
         if self.has_counts() {
-            self.prefer(&mut best, subjects, starts, [true, false].map(Change::Overdispersed))?;
+            self.prefer(stage, &mut best, subjects, starts, [true, false].map(Change::Overdispersed))?;
         }
         if self.has_scales() {
-            self.prefer(&mut best, subjects, starts, [true, false].map(Change::VaryingScale))?;
+            self.prefer(stage, &mut best, subjects, starts, [true, false].map(Change::VaryingScale))?;
         }
         if self.has_numbers() {
             let laws = [NoiseLaw::Skewed, NoiseLaw::StudentT, NoiseLaw::Gaussian];
-            self.prefer(&mut best, subjects, starts, laws.map(Change::Law))?;
+            self.prefer(stage, &mut best, subjects, starts, laws.map(Change::Law))?;
         }
         Ok(best.choice)
     }
@@ -339,6 +341,7 @@ impl Problem<'_> {
     /// Replaces `best` by the change of it with the best held-out likelihood.
     fn prefer(
         &self,
+        stage: Stage,
         best: &mut Score,
         subjects: &[usize],
         starts: &[Solution],
@@ -346,7 +349,7 @@ impl Problem<'_> {
     ) -> Result<()> {
         let begin = best.choice;
         for choice in changes.into_iter().map(|change| change.of(begin)).filter(|&choice| choice != begin) {
-            let score = self.score(choice, subjects, &starts[..1])?;
+            let score = self.score(stage, choice, subjects, &starts[..1])?;
             if mean(&score.likelihoods) > mean(&best.likelihoods) {
                 *best = score;
             }
@@ -425,6 +428,17 @@ pub(crate) struct FittedMember {
     pub member: Member,
     pub held_out: Vec<usize>,
     pub steps: usize,
+    /// Of the curve of every class.
+    pub smoothness: Vec<f64>,
+}
+
+impl FittedMember {
+    /// Gives class k the place `order[k]`.
+    fn reorder(&mut self, order: &[usize]) {
+        self.member.reorder(order);
+        let old = self.smoothness.clone();
+        order.iter().zip(old).for_each(|(&to, smoothness)| self.smoothness[to] = smoothness);
+    }
 }
 
 /// With fewer subjects than this, members are fitted to three quarters instead of halves.
@@ -462,7 +476,12 @@ impl Problem<'_> {
                 trained.member.parameters = refit_responses(&form, &task, trained.member.parameters);
             }
             self.monitor.epoch(-trained.likelihood);
-            Ok(FittedMember { member: trained.member, held_out: held_out.clone(), steps: trained.steps })
+            Ok(FittedMember {
+                member: trained.member,
+                held_out: held_out.clone(),
+                steps: trained.steps,
+                smoothness: start.smoothness,
+            })
         })?;
         self.align(&mut members);
         Ok(members)
@@ -487,7 +506,7 @@ impl Problem<'_> {
     }
 
     /// The number of members per split, each without one part of the subjects: both halves, or three quarters four times.
-    fn members_per_split(&self) -> usize {
+    pub(super) fn members_per_split(&self) -> usize {
         if self.rows.subjects.len() < FEW_SUBJECTS { 4 } else { 2 }
     }
 
@@ -553,7 +572,7 @@ impl Problem<'_> {
                 }
                 Some(reference) => {
                     let table = super::additive::overlap_table(reference, &posteriors, classes);
-                    half.member.reorder(&crate::math::best_assignment(&table, classes));
+                    half.reorder(&crate::math::best_assignment(&table, classes));
                 }
             }
         }
@@ -596,7 +615,7 @@ mod tests {
             let problem = Problem { hidden: 4, ..problem(&data.rows, &pool) };
             let subjects = problem.sample(60, "selection");
             let starts = problem.starts(&subjects, 2, false);
-            let score = problem.score(problem.simple(2, false), &subjects, &starts).unwrap();
+            let score = problem.score(Stage::Form, problem.simple(2, false), &subjects, &starts).unwrap();
             let members = problem.members(&selected(2), 2).unwrap();
             (score.likelihoods, members.into_iter().map(|half| half.member.parameters).collect::<Vec<_>>())
         };

@@ -49,6 +49,13 @@ pub(crate) struct Task<'a> {
     pub start: &'a Solution,
 }
 
+impl Task<'_> {
+    /// P(class) of the `i`-th training subject to begin with.
+    fn given(&self, i: usize, classes: usize) -> &[f64] {
+        &self.start.responsibilities[i * classes..][..classes]
+    }
+}
+
 /// Parameters, gradient and moments of Adam.
 struct Adam {
     parameters: Vec<f32>,
@@ -104,7 +111,7 @@ pub(crate) fn train(
     rng: &mut Rng,
     monitor: &dyn Monitor,
 ) -> Result<Trained> {
-    let mut learner = Learner::new(form, task, form.init(rng));
+    let mut learner = Learner::new(form, &task.start.smoothness, task.train.len(), form.init(rng));
     let mut order: Vec<usize> = (0..task.train.len()).collect();
     let batch = schedule.batch.clamp(1, order.len().max(1));
     let per_epoch = order.len().div_ceil(batch).max(1);
@@ -121,8 +128,10 @@ pub(crate) fn train(
         let chunk = &order[at * batch..((at + 1) * batch).min(order.len())];
         let progress = step as f32 / total as f32;
         let rate = schedule.learning_rate * (0.5 * (1.0 + (std::f32::consts::PI * progress).cos())).max(0.02);
-        learner.step(chunk, step <= warm_up, rate);
-        learner.average(step, per_epoch);
+        let is_given = step <= warm_up;
+        let given = |i: usize| is_given.then(|| task.given(i, form.classes));
+        learner.step(task.rows, chunk.iter().map(|&i| (task.train[i], given(i))), rate);
+        learner.average((2 * per_epoch) as f32);
         if step % every == 0 && step > warm_up / 2 {
             if monitor.stopped() {
                 return Err(Error::Interrupted);
@@ -173,7 +182,8 @@ impl<'a> Stopping<'a> {
 pub(super) struct Learner<'a> {
     form: &'a Form,
     parts: Parts,
-    task: &'a Task<'a>,
+    /// The number of subjects to learn from.
+    subjects: usize,
     adam: Adam,
     /// Prior precisions, divided by the number of subjects.
     precisions: Vec<f32>,
@@ -202,25 +212,30 @@ enum ElementLikelihood {
 }
 
 impl<'a> Learner<'a> {
-    pub(super) fn new(form: &'a Form, task: &'a Task<'a>, parameters: Vec<f32>) -> Self {
-        let share = 1.0 / task.train.len().max(1) as f32;
-        let precisions =
-            form.precisions(&task.start.smoothness).into_iter().map(|precision| precision * share).collect();
+    /// A network with these parameters, which learns from `subjects` subjects. Of every class, the smoothness of its curve.
+    pub(super) fn new(form: &'a Form, smoothness: &[f64], subjects: usize, parameters: Vec<f32>) -> Self {
+        let share = 1.0 / subjects.max(1) as f32;
+        let precisions = form.precisions(smoothness).into_iter().map(|precision| precision * share).collect();
         let average = parameters.clone();
         let adam = Adam::new(parameters);
-        Self { form, parts: form.parts(), task, adam, precisions, average, scratch: Scratch::default() }
+        Self { form, parts: form.parts(), subjects, adam, precisions, average, scratch: Scratch::default() }
     }
 
-    /// One step on the training subjects `chunk`.
-    fn step(&mut self, chunk: &[usize], warm_up: bool, rate: f32) {
+    /// One step on a batch of subjects, each with P(class) if it is given.
+    pub(super) fn step<'r>(
+        &mut self,
+        rows: &Rows,
+        batch: impl ExactSizeIterator<Item = (usize, Option<&'r [f64]>)>,
+        rate: f32,
+    ) {
         self.adam.gradient.fill(0.0);
-        let share = 1.0 / chunk.len() as f32;
+        let share = 1.0 / batch.len() as f32;
         let noise = self.form.noise(&self.parts, &self.adam.parameters);
         with_simd(
             #[inline(always)]
             || {
-                for &i in chunk {
-                    self.add_gradient(i, &noise, warm_up, share);
+                for (subject, given) in batch {
+                    self.add_gradient(rows, subject, given, &noise, share);
                 }
             },
         );
@@ -228,20 +243,37 @@ impl<'a> Learner<'a> {
         self.form.clamp(&self.parts, &mut self.adam.parameters);
     }
 
-    /// Averages the parameters over about the last two epochs.
-    fn average(&mut self, step: usize, per_epoch: usize) {
-        let horizon = (step as f32 / 4.0 + 1.0).min(2.0 * per_epoch as f32).max(1.0);
+    /// Averages the parameters over the last quarter of the steps, at most `horizon`.
+    pub(super) fn average(&mut self, horizon: f32) {
+        let horizon = (self.adam.steps as f32 / 4.0 + 1.0).min(horizon).max(1.0);
         for (average, p) in self.average.iter_mut().zip(&self.adam.parameters) {
             *average += (p - *average) / horizon;
         }
     }
 
-    /// Adds the gradient of -log likelihood of the `i`-th training subject.
+    /// The averaged parameters.
+    pub(super) fn averaged(&self) -> &[f32] {
+        &self.average
+    }
+
+    /// The number of steps so far.
+    pub(super) fn steps(&self) -> usize {
+        self.adam.steps.unsigned_abs() as usize
+    }
+
+    /// Adds the gradient of -log likelihood of a subject; with P(class), if it is given, in place of the posterior.
     #[inline(always)]
-    fn add_gradient(&mut self, i: usize, noise: &Noise, warm_up: bool, share: f32) {
-        let Self { form, parts, task, adam, scratch, .. } = self;
-        let (rows, classes, d) = (task.rows, form.classes, form.outcomes);
-        let of_subject = &rows.subjects[task.train[i]];
+    fn add_gradient(
+        &mut self,
+        rows: &Rows,
+        subject: usize,
+        given: Option<&[f64]>,
+        noise: &Noise,
+        share: f32,
+    ) {
+        let Self { form, parts, adam, scratch, .. } = self;
+        let (classes, d) = (form.classes, form.outcomes);
+        let of_subject = &rows.subjects[subject];
         let Adam { parameters, gradient, .. } = adam;
         let Scratch { pass, slopes, joint, logits, likelihoods } = scratch;
         joint.clear();
@@ -281,8 +313,7 @@ impl<'a> Learner<'a> {
         let total = log_sum_exp_of(joint);
         // from here on: responsibilities
         for (k, joint) in joint.iter_mut().enumerate() {
-            *joint =
-                if warm_up { task.start.responsibilities[i * classes + k] } else { (*joint - total).exp() };
+            *joint = given.map_or_else(|| (*joint - total).exp(), |given| given[k]);
         }
         for (r, &row) in of_subject.iter().enumerate() {
             if of_subject.len() > 1 {
@@ -331,24 +362,24 @@ impl Learner<'_> {
 
     /// The prior precision of the parameter at `place`.
     pub(super) fn precision(&self, place: usize) -> f64 {
-        f64::from(self.precisions[place]) * self.task.train.len() as f64
+        f64::from(self.precisions[place]) * self.subjects as f64
     }
 
     /// The log-likelihood of the training subjects with that of the prior.
-    pub(super) fn objective(&self) -> f64 {
+    pub(super) fn objective(&self, task: &Task<'_>) -> f64 {
         let member = Member { form: self.form.clone(), parameters: self.adam.parameters.clone() };
         let penalty = |(precision, p): (&f32, &f32)| f64::from(precision * p * p);
         let penalty: f64 = self.precisions.iter().zip(&self.adam.parameters).map(penalty).sum();
-        let n = self.task.train.len() as f64;
-        member.log_likelihoods(self.task.rows, self.task.train).iter().sum::<f64>() - 0.5 * n * penalty
+        let n = self.subjects as f64;
+        member.log_likelihoods(task.rows, task.train).iter().sum::<f64>() - 0.5 * n * penalty
     }
 
     /// Calls `f` with the gradient of -log likelihood of every training subject.
-    pub(super) fn for_each_score(&mut self, mut f: impl FnMut(&[f32])) {
+    pub(super) fn for_each_score(&mut self, task: &Task<'_>, mut f: impl FnMut(&[f32])) {
         let noise = self.form.noise(&self.parts, &self.adam.parameters);
-        for i in 0..self.task.train.len() {
+        for &subject in task.train {
             self.adam.gradient.fill(0.0);
-            self.add_gradient(i, &noise, false, 1.0);
+            self.add_gradient(task.rows, subject, None, &noise, 1.0);
             f(&self.adam.gradient);
         }
     }
@@ -406,12 +437,12 @@ mod tests {
     /// The gradient of the negative log-likelihood of all subjects.
     fn gradient(form: &Form, rows: &Rows, parameters: &[f32], start: Option<&[f64]>) -> Vec<f32> {
         let train: Vec<usize> = (0..rows.subjects.len()).collect();
-        let responsibilities = start.unwrap_or_default().to_vec();
-        let begin = Solution { responsibilities, evidence: 0.0, smoothness: vec![1.0; form.classes] };
-        let task = Task { rows, train: &train, held_out: &[], start: &begin };
-        let mut learner = Learner::new(form, &task, parameters.to_vec());
+        let mut learner = Learner::new(form, &vec![1.0; form.classes], train.len(), parameters.to_vec());
         let noise = form.noise(&learner.parts, parameters);
-        (0..train.len()).for_each(|i| learner.add_gradient(i, &noise, start.is_some(), 1.0));
+        for i in train {
+            let given = start.map(|start| &start[i * form.classes..][..form.classes]);
+            learner.add_gradient(rows, i, given, &noise, 1.0);
+        }
         learner.adam.gradient
     }
 

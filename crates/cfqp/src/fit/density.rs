@@ -1,13 +1,15 @@
 //! The recipe for outcomes of few elements: mixture density networks on halves of the subjects.
 
-use super::finish::assemble;
+use super::finish::{ModelParts, assemble};
 use super::outcomes::{OutcomeHeads, outcome_scaler};
 use super::predictive_power::HeldOutPredictions;
+use super::shards::StandardisedShards;
 use crate::config::{Base, Classes, FitConfig};
+use crate::data::table::LargeTable;
 use crate::data::{Dataset, OutcomeKind};
 use crate::density::{
     Ensemble, FittedMember, LevelCalibration, Member, OutcomeScale, Problem, RowSummary, Rows, Score,
-    Selected, Tried, class_views,
+    Selected, Streamed, Tried, class_views,
 };
 use crate::math::{adjusted_rand_index, mean};
 use crate::model::abduction::most_probable;
@@ -78,8 +80,17 @@ struct Candidate {
     tried: Tried,
 }
 
-/// Fits mixture density networks. The last `joined` units were given for validation.
-pub(super) fn fit_density(context: &Context<'_>, joined: usize) -> Result<Model> {
+/// What there is besides the units of the fit.
+#[derive(Clone, Copy)]
+pub(super) enum Rest<'a> {
+    /// Nothing; this many units, the last ones, were given for validation.
+    Joined(usize),
+    /// The units are the sample of a table on disk.
+    OnDisk(&'a LargeTable),
+}
+
+/// Fits mixture density networks.
+pub(super) fn fit_density(context: &Context<'_>, rest: Rest<'_>) -> Result<Model> {
     let data = ordered_units(context)?;
     let kinds = data.outcome_kinds();
     let scaler = outcome_scaler(context.scaler, &kinds);
@@ -87,7 +98,18 @@ pub(super) fn fit_density(context: &Context<'_>, joined: usize) -> Result<Model>
     let Candidate { heads, rows, tried } = best_candidate(context, &kinds)?;
     let problem = problem(context, &rows, &heads);
     let selected = problem.select(tried)?;
-    let halves = problem.members(&selected, context.config.members.unwrap_or(MEMBERS))?;
+    let mut halves = problem.members(&selected, context.config.members.unwrap_or(MEMBERS))?;
+    let note = match rest {
+        Rest::Joined(0) => None,
+        Rest::Joined(joined) => Some(format!(
+            "the {joined} units given for validation were joined to the others, because every unit is held out in turn"
+        )),
+        Rest::OnDisk(table) => {
+            let shards = StandardisedShards { shards: &table.shards, scaler: &scaler, heads: &heads };
+            let streamed = problem.train_on_shards(&mut halves, &shards)?;
+            Some(streamed_note(table, streamed, halves.len()))
+        }
+    };
     let mut ensemble = Ensemble {
         members: halves.iter().map(|half| half.member.clone()).collect(),
         scales: heads.scales.clone(),
@@ -101,14 +123,36 @@ pub(super) fn fit_density(context: &Context<'_>, joined: usize) -> Result<Model>
     let calibrations = LevelCalibration::fit(&ensemble, &rows, d_t, seed, context.pool);
     (ensemble.calibration, ensemble.chance_calibration) = (calibrations.outcomes, calibrations.chances);
     let mut report = report(context, &rows, &ensemble, &halves, &selected);
-    if joined > 0 {
-        report.notes.push(format!(
-            "the {joined} units given for validation were joined to the others, because every unit is held out in turn"
-        ));
+    report.notes.extend(note);
+    if let Rest::OnDisk(table) = rest {
+        report.units.train = table.shards.units;
     }
     let all: Vec<usize> = (0..context.data.len()).collect();
     let (base, classes) = (base(&ensemble), ensemble.classes());
-    assemble(context, base, classes, Predictor::Density(ensemble), &all, report)
+    let data_hash = match rest {
+        Rest::Joined(_) => Some(context.data.content_hash()),
+        Rest::OnDisk(table) => table.content_hash.clone(),
+    };
+    let parts = ModelParts { base, classes, predictor: Predictor::Density(ensemble), report, data_hash };
+    assemble(context, parts, &all)
+}
+
+/// What was done with which units of a table on disk.
+fn streamed_note(table: &LargeTable, streamed: Streamed, members: usize) -> String {
+    let (sample, all) = (table.sample.len(), table.shards.units);
+    let passes =
+        if streamed.passes == 1 { "one pass".to_owned() } else { format!("{} passes", streamed.passes) };
+    let kept = match streamed.improved {
+        improved if improved == members => String::new(),
+        improved => format!(
+            "; {} of {members} members predict held-out units no better after it and stay as fitted to the sample",
+            members - improved
+        ),
+    };
+    format!(
+        "explored on {sample} of {all} units; members trained on streamed halves of all units, in {passes}{kept}; class \
+         sizes, scores and calibration are those of the {sample} units"
+    )
 }
 
 /// The held-out score of every number of classes, on the scale of the outcomes that is best.
@@ -455,7 +499,13 @@ mod tests {
     fn rho_is_learned_from_subjects_seen_more_than_once() {
         for rho in [0.2, 0.8] {
             // much noise: the error of the mean is in the residuals too, and would be taken for noise that rows share
-            let table = Table { world: TableWorld::Single, repeats: 2, rho: Some(rho), sigma: Some(1.0) };
+            let table = Table {
+                world: TableWorld::Single,
+                repeats: 2,
+                rho: Some(rho),
+                sigma: Some(1.0),
+                ..Table::default()
+            };
             let data = table.simulate(200, 1).unwrap().data;
             let config = FitConfig { base: Base::Mlp, ..config(1) };
             let learned = Fit::new(config).run(&data).unwrap().learned_rho().unwrap();

@@ -288,7 +288,7 @@ impl EnsembleTrainer<'_> {
             return Ok(Trained { net, loss: f64::INFINITY, epochs: 0 });
         }
         let schedule = schedule(context, base, rows.len(), job.settings.length);
-        context.monitor.stage(purpose.stage(), schedule.epochs);
+        context.monitor.stage(purpose.stage(), schedule.epochs_of(base));
         let class = if shared { ClassInput::PerRow { labels, classes } } else { ClassInput::None };
         let task = Task { train: &rows, valid: &valid, class, alone, ..context.task() };
         let kind = if shared { "shared" } else { "own" };

@@ -44,18 +44,23 @@ pub(super) fn finish(
     report.delta_hat = delta_hat(context, &mixture);
     let classes = mixture.classes();
     let predictor = Predictor::ClassNetworks(ClassNetworks { mixture, alternatives, calibration });
-    assemble(context, base, classes, predictor, &split.train, report)
+    let data_hash = Some(context.data.content_hash());
+    assemble(context, ModelParts { base, classes, predictor, report, data_hash }, &split.train)
+}
+
+/// What a recipe has found.
+pub(super) struct ModelParts {
+    pub base: BaseConfig,
+    pub classes: usize,
+    pub predictor: Predictor,
+    pub report: FitReport,
+    /// The hash of all units that the model was fitted to, if it is known.
+    pub data_hash: Option<String>,
 }
 
 /// The model of a predictor, with the treatments of `rows` as its support.
-pub(super) fn assemble(
-    context: &Context<'_>,
-    base: BaseConfig,
-    classes: usize,
-    predictor: Predictor,
-    rows: &[usize],
-    report: FitReport,
-) -> Result<Model> {
+pub(super) fn assemble(context: &Context<'_>, parts: ModelParts, rows: &[usize]) -> Result<Model> {
+    let ModelParts { base, classes, predictor, report, data_hash } = parts;
     let header = Header {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         config: FitConfig::clone(context.config),
@@ -68,7 +73,7 @@ pub(super) fn assemble(
         alternatives: Vec::new(),
         density: None,
         report,
-        data_hash: Some(context.data.content_hash()),
+        data_hash,
         layout: None,
     };
     let mut rng = stream(context.config.seed, &["support"]);

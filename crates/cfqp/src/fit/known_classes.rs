@@ -45,7 +45,7 @@ fn choose_base(context: &Context<'_>, labels: &[usize], classes: usize) -> Resul
     let losses = context.pool.try_map(models.iter().collect(), |base| {
         let net = context.init(base, classes, &["told", base.name()])?;
         let schedule = search_schedule(base, context.config, context.split.train.len());
-        context.monitor.stage(Stage::BaseModel, schedule.epochs);
+        context.monitor.stage(Stage::BaseModel, schedule.epochs_of(base));
         let mut rng = stream(context.config.seed, &["told", base.name(), "train"]);
         let trained = train(net, &Task { class, ..context.task() }, &schedule, &mut rng, context.monitor)?;
         Ok(trained.loss)

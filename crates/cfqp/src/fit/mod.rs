@@ -13,11 +13,16 @@ mod paper;
 mod permuted_tests;
 mod predictive_power;
 mod setup;
+mod shards;
+mod streamed;
+#[cfg(test)]
+mod streamed_tests;
 mod study;
 
 pub(crate) use known_classes::fit_known_classes;
 pub use study::Study;
 
+use self::density::Rest;
 use crate::Result;
 use crate::config::{FitConfig, Recipe};
 use crate::data::UnitData;
@@ -85,7 +90,9 @@ impl<'a> Fit<'a> {
         let UnitData { units, layout } = data.into();
         let joined = self.validation.map_or(0, |validation| validation.units.len());
         let model = setup::with_context(self, units, |context| match context.config.recipe {
-            Recipe::Default if density::applies(context)? => density::fit_density(context, joined),
+            Recipe::Default if density::applies(context)? => {
+                density::fit_density(context, Rest::Joined(joined))
+            }
             Recipe::Default => default::fit_default(context),
             Recipe::Paper => paper::fit_paper(context),
         })?;

@@ -93,7 +93,7 @@ pub(super) fn fit_paper(context: &Context<'_>) -> Result<Model> {
 fn first_stage(context: &Context<'_>, base: &BaseConfig, schedule: &Schedule) -> Result<Net> {
     let net = context.init(base, 0, &["paper", "single"])?;
     let task = context.task();
-    context.monitor.stage(Stage::SingleModel, schedule.epochs);
+    context.monitor.stage(Stage::SingleModel, schedule.epochs_of(base));
     let work = || {
         context.trained("paper single", base, 0, || {
             let mut rng = stream(context.config.seed, &["paper", "single", "train"]);

@@ -106,3 +106,54 @@ fn one_class_and_chosen_units_are_reported() {
     let wrong = ReportSpec { from: Some(vec![0.3, 0.4]), ..ReportSpec::default() };
     assert!(Report::new(&model, &units, None, &wrong).is_err());
 }
+
+#[test]
+fn a_file_is_read_once_for_the_sample_and_the_chosen_units() {
+    let (units, model) = fit_oscillators(1);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("units.npz");
+    units.data.write_npz(&path, &[]).unwrap();
+    let read = |ids: &[&str], monitor: &dyn Monitor| {
+        let ids: Vec<String> = ids.iter().map(|&id| id.to_owned()).collect();
+        ReportUnits::read(model.read_observed_units(&path).unwrap(), &ids, monitor)
+    };
+    let all = read(&[], &()).unwrap().unwrap();
+    assert_eq!((all.units, all.rows, all.sample.data.len()), (300, 300, 300));
+    assert!(all.chosen.is_none() && all.dropped.is_empty());
+    let chosen = read(&["270", " 3"], &()).unwrap().unwrap().chosen.unwrap();
+    let ids: Vec<String> = chosen.asked.unwrap().iter().map(|&i| chosen.units.ids.text(i)).collect();
+    assert_eq!(ids, ["270", "3"], "in the order in which they were named");
+    let missing = read(&["3", "300"], &()).unwrap_err();
+    assert!(missing.to_string().contains("unit `300` does not exist"), "{missing}");
+    assert!(matches!(read(&[], &Stopped).unwrap_err(), Error::Interrupted));
+}
+
+/// Stops everything.
+struct Stopped;
+
+impl Monitor for Stopped {
+    fn stopped(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn a_stopped_report_is_not_computed() {
+    let (sample, model) = fit_oscillators(1);
+    let units =
+        ReportUnits { units: sample.data.len(), rows: 300, sample, chosen: None, dropped: Vec::new() };
+    let report = Report::from_units(&model, &units, &ReportSpec::default(), &Stopped);
+    assert!(matches!(report.unwrap_err(), Error::Interrupted));
+}
+
+#[test]
+fn a_description_names_outcomes_and_treatments() {
+    let (_, model) = fit_oscillators(2);
+    let about = serde_json::to_value(model.describe()).unwrap();
+    assert_eq!((&about["classes"], &about["base"]), (&2.into(), &"linear".into()));
+    assert_eq!(about["treatments"], serde_json::json!([{"name": "t", "levels": null}]));
+    let first = serde_json::json!({"name": "y0", "kind": "number", "elements": 1, "levels": null});
+    assert_eq!((about["outcomes"].as_array().unwrap().len(), &about["outcomes"][0]), (40, &first));
+    assert_eq!((&about["noise_law"], &about["log_scale"]), (&"gaussian".into(), &false.into()));
+    assert_eq!(about["fit"]["class_sizes"].as_array().unwrap().len(), 2);
+}

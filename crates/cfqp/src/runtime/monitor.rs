@@ -23,7 +23,7 @@ use super::Stage;
 pub trait Monitor: Sync {
     /// A stage begins that takes about `epochs` epochs, in addition to those announced before.
     fn stage(&self, _stage: Stage, _epochs: usize) {}
-    /// A network finished an epoch with this loss.
+    /// A network finished an epoch with this loss; NaN for work without a loss, such as reading a part of the rows.
     fn epoch(&self, _loss: f64) {}
     /// So many more units have been read, and their questions answered.
     fn units(&self, _units: usize) {}

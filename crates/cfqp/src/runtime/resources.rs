@@ -82,7 +82,8 @@ impl DeviceKind {
     }
 }
 
-/// The threads, the device and the checkpoint of a fit or a query. They do not affect results.
+/// The threads, the device, the checkpoint and the memory of a fit or a query. Only the memory affects results, where a table
+/// does not fit in it.
 ///
 /// ```
 /// let two_threads = cfqp::Resources { threads: 2, ..cfqp::Resources::default() };
@@ -97,11 +98,14 @@ pub struct Resources {
     pub checkpoint: Option<PathBuf>,
     /// Whether to resume from the checkpoint instead of starting over.
     pub resume: bool,
+    /// The memory of a fit to a table, in bytes: if it would need more, rows are put into a temporary file, and the model is
+    /// another one. 4 GB unless given, and not more than [`memory_limit`](crate::data::memory_limit).
+    pub memory: Option<u64>,
 }
 
 impl Default for Resources {
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        Self { threads, device: DeviceKind::Cpu, checkpoint: None, resume: false }
+        Self { threads, device: DeviceKind::Cpu, checkpoint: None, resume: false, memory: None }
     }
 }

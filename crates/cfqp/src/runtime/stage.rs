@@ -23,6 +23,10 @@ pub enum Stage {
     TrainingLength,
     /// Training of the ensemble's members.
     Ensemble,
+    /// Reading the rows of a table that does not fit in memory, into a temporary file.
+    Reading,
+    /// Training of the ensemble's members on all rows of a table that does not fit in memory.
+    AllRows,
     /// One model per class, the second half of the published algorithm.
     ClassModels,
     /// Training of a normalising flow.
@@ -41,6 +45,8 @@ impl fmt::Display for Stage {
             Self::Form => f.write_str("choosing class weights and noise"),
             Self::TrainingLength => f.write_str("choosing training length"),
             Self::Ensemble => f.write_str("ensemble"),
+            Self::Reading => f.write_str("reading rows"),
+            Self::AllRows => f.write_str("members on all rows"),
             Self::ClassModels => f.write_str("one model per class"),
             Self::NormalisingFlow => f.write_str("normalising flow"),
             Self::Diffusion => f.write_str("diffusion"),

@@ -186,7 +186,7 @@ fn m_step(
                     device: data.device,
                     alone: false,
                 };
-                **net = train(Net::clone(net), &task, &plan.schedule, rng, data.monitor)?.net;
+                **net = train(Net::clone(net), &task, &plan.schedule, rng, &())?.net;
             }
         }
     }

@@ -100,7 +100,7 @@ pub(crate) fn train_single(search: &Search<'_>, base: &BaseConfig) -> Result<Tra
     let schedule = search.schedule(base);
     let net = context.init(base, 0, &["single", base.name()])?;
     let task = Task { train: &search.rows, ..context.task() };
-    context.monitor.stage(Stage::SingleModel, schedule.epochs);
+    context.monitor.stage(Stage::SingleModel, schedule.epochs_of(base));
     let job = || {
         context.trained(&format!("single {}", base.name()), base, 0, || {
             let mut rng = stream(context.config.seed, &["single", base.name(), "train"]);
@@ -132,15 +132,18 @@ pub(crate) fn explore(
 ) -> Result<Vec<Attempt>> {
     let context = search.context;
     let jobs = em_jobs(search, base, residuals, classes)?;
-    let epochs = match base {
-        BaseConfig::Linear(_) => 0,
-        _ => search.schedule(base).epochs,
-    };
+    let is_linear = matches!(base, BaseConfig::Linear(_));
     let networks: usize = jobs.iter().map(|job| job.sharing.networks(classes)).sum();
-    context.monitor.stage(Stage::Classes { classes, base: base.name() }, networks * epochs);
+    // a run with linear maps has steps in closed form, until no label changes: it counts as one
+    let epochs = if is_linear { jobs.len() } else { networks * search.schedule(base).epochs };
+    context.monitor.stage(Stage::Classes { classes, base: base.name() }, epochs);
     let attempts = context.pool.try_map(jobs, |job| {
         let (start, sharing) = (job.start, job.sharing);
-        Ok(Attempt { start, sharing, solution: solve(search, base, single, classes, job)? })
+        let attempt = Attempt { start, sharing, solution: solve(search, base, single, classes, job)? };
+        if is_linear {
+            context.monitor.epoch(attempt.nll());
+        }
+        Ok(attempt)
     });
     release_buffers();
     let mut attempts = attempts?;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::optimizer::{NetworkOptimizer, mean_square};
 use crate::models::ridge::{PENALTIES, RidgeProblem, Solution};
-use crate::models::{Batcher, ClassInput, LinearMap, Net, Network};
+use crate::models::{BaseConfig, Batcher, ClassInput, LinearMap, Net, Network};
 use crate::nn::{Adam, tensor};
 use crate::runtime::Monitor;
 use crate::{Error, Result, Rng};
@@ -33,6 +33,11 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
+    /// The epochs of [`train`] for a network of this base model, at most: one for a linear map, which is solved for.
+    pub(crate) fn epochs_of(&self, base: &BaseConfig) -> usize {
+        if matches!(base, BaseConfig::Linear(_)) { 1 } else { self.epochs }
+    }
+
     /// The step size at `progress` in [0, 1].
     pub(crate) fn rate(&self, progress: f64) -> f64 {
         if !self.cosine {
@@ -166,7 +171,9 @@ pub(crate) fn train(
     monitor: &dyn Monitor,
 ) -> Result<Trained> {
     if let Net::Linear(map) = net {
-        return solve_linear(map, task);
+        let solved = solve_linear(map, task)?;
+        monitor.epoch(solved.loss);
+        return Ok(solved);
     }
     let trainer = Trainer::new(net, task.device, schedule.weight_decay);
     let mut trainer = if task.alone { trainer.sharded() } else { trainer };

@@ -5,7 +5,7 @@ use super::levels::truth;
 use super::problem::Problem;
 use super::scan::{ColumnContent, ColumnScan};
 use super::y_kind::YKind;
-use crate::data::{Dataset, MAX_KIND_ELEMENTS, OutcomeKind, element_name, observed_values};
+use crate::data::{Dataset, MAX_KIND_ELEMENTS, OutcomeKind, SeenValues, element_name};
 
 /// Words in the names of times to an event, and of columns that say whether it happened.
 const TIME_WORDS: [&str; 6] = ["time", "duration", "survival", "days", "months", "followup"];
@@ -108,12 +108,23 @@ impl Layout {
 
     /// Sets the kinds of outcomes that are not declared to those that their values look like, and gives `data` all kinds.
     pub(super) fn recognise_outcomes(&mut self, data: Dataset) -> crate::Result<Dataset> {
+        let mut seen = SeenOutcomes::default();
+        seen.add(&data);
+        self.recognise_seen_outcomes(&seen, data)
+    }
+
+    /// As [`recognise_outcomes`](Self::recognise_outcomes), from values of which `data` may be a part.
+    pub(super) fn recognise_seen_outcomes(
+        &mut self,
+        seen: &SeenOutcomes,
+        data: Dataset,
+    ) -> crate::Result<Dataset> {
         let TableForm::Wide { y: Block::Features(features), .. } = &mut self.form else { return Ok(data) };
         let elements: usize = features.iter().map(Feature::elements).sum();
         let mut kinds = Vec::with_capacity(elements);
         for feature in features {
             let recognise = || match elements <= MAX_KIND_ELEMENTS {
-                true => OutcomeKind::recognise(&observed_values(data.y(), kinds.len())),
+                true => seen.0[kinds.len()].kind(),
                 false => OutcomeKind::Number,
             };
             let kind = feature.outcome.unwrap_or_else(recognise);
@@ -122,5 +133,33 @@ impl Layout {
             kinds.extend(std::iter::repeat_n(kind, feature.elements()));
         }
         data.with_outcome_kinds(kinds)
+    }
+}
+
+/// The values of every element of an outcome; those of large outcomes, which are numbers, are not looked at.
+#[derive(Default)]
+pub(super) struct SeenOutcomes(Vec<SeenValues>);
+
+impl SeenOutcomes {
+    /// Adds the outcomes of `data`.
+    pub(super) fn add(&mut self, data: &Dataset) {
+        let y = data.y();
+        if y.elements() > MAX_KIND_ELEMENTS {
+            return;
+        }
+        self.0.resize(y.elements(), SeenValues::default());
+        for i in 0..y.len() {
+            let (row, mask) = (y.row(i), y.mask_row(i));
+            for (j, (seen, &value)) in self.0.iter_mut().zip(row.iter()).enumerate() {
+                if mask.is_none_or(|mask| mask[j]) {
+                    seen.add(value);
+                }
+            }
+        }
+    }
+
+    /// The smallest values.
+    pub(super) fn lowest(&self) -> Vec<f32> {
+        self.0.iter().map(|seen| seen.lowest).collect()
     }
 }

@@ -420,6 +420,17 @@ pub(crate) struct TableScan {
     pub problems: Problems,
     /// How numbers are written.
     pub decimal: Decimal,
+    /// The number of rows.
+    pub rows: usize,
+}
+
+/// What happens to the rows after the scan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ScanPurpose {
+    /// They are kept in memory: more than the limit allows are an error.
+    InMemory,
+    /// They may be put on disk.
+    OnDisk,
 }
 
 /// Scans `columns` of the table. If the decimal separator is not known and single commas can only separate thousands, the
@@ -430,15 +441,16 @@ pub(crate) fn scan_columns(
     columns: &[(String, ColumnRole)],
     reading: &Reading,
     order: Option<DateOrder>,
+    purpose: ScanPurpose,
 ) -> Result<TableScan> {
-    let scan = scan_once(input, options, columns, reading, order)?;
+    let scan = scan_once(input, options, columns, reading, order, purpose)?;
     let is_known = reading.decimal != Decimal::Unknown;
     if is_known || !scan.columns.iter().any(ColumnScan::shows_thousands) {
         return Ok(scan);
     }
     let mut reading = reading.clone();
     reading.decimal = Decimal::Point;
-    let mut again = scan_once(input, options, columns, &reading, order)?;
+    let mut again = scan_once(input, options, columns, &reading, order, purpose)?;
     // in columns that do not show it themselves, a single comma stays ambiguous
     for (first, column) in scan.columns.into_iter().zip(&mut again.columns) {
         if first.ambiguous.count > 0 && !first.shows_thousands() {
@@ -454,13 +466,17 @@ fn scan_once(
     columns: &[(String, ColumnRole)],
     reading: &Reading,
     order: Option<DateOrder>,
+    purpose: ScanPurpose,
 ) -> Result<TableScan> {
     let wanted: Vec<String> = columns.iter().map(|(name, _)| name.clone()).collect();
     let mut source = Source::open(input, options, Some(&wanted))?;
     let path = input.name();
-    // what is scanned is kept as units later
-    let check_rows =
-        |rows: usize| check_memory(path, "the table", rows.saturating_mul(columns.len()), VALUE_BYTES);
+    let check_rows = |rows: usize| match purpose {
+        ScanPurpose::InMemory => {
+            check_memory(path, "the table", rows.saturating_mul(columns.len()), VALUE_BYTES)
+        }
+        ScanPurpose::OnDisk => Ok(()),
+    };
     check_rows(source.claimed_rows)?;
     let mut scans: Vec<ColumnScan> =
         columns.iter().map(|(name, role)| ColumnScan::new(name, *role)).collect();
@@ -476,5 +492,5 @@ fn scan_once(
         let problem = Problem::new("the table has a header but no rows", "give one row per unit or sample");
         return Err(problem.at(path));
     }
-    Ok(TableScan { columns: scans, problems, decimal: reading.decimal })
+    Ok(TableScan { columns: scans, problems, decimal: reading.decimal, rows })
 }

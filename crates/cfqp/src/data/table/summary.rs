@@ -123,16 +123,28 @@ pub struct LevelCount {
     pub units: usize,
 }
 
+/// The units and subjects of a table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Counted {
+    pub units: usize,
+    /// None if every unit is its own subject.
+    pub subjects: Option<usize>,
+}
+
 impl TableSummary {
+    /// The summary of a table with `counted` units; `data` are those units, or a sample of them.
     pub(crate) fn new(
         scans: &[ColumnScan],
         categorical: &[String],
         layout: &Layout,
         data: &Dataset,
+        counted: Counted,
         read: &ReadSummary,
     ) -> Self {
         let mut summary = Self {
             rows: read.rows,
+            units: counted.units,
+            subjects: counted.subjects,
             dropped: read.dropped(),
             columns: scans.iter().map(|scan| ColumnSummary::new(scan, layout)).collect(),
             grid: layout.samples().map(|samples| samples.grid),

@@ -86,6 +86,26 @@ impl UnitReader {
         batch_size: usize,
         max_in_memory: u64,
     ) -> Result<Self> {
+        let mut reader = Self::open_parts(layout, input, rules, batch_size, max_in_memory)?;
+        if layout.group.is_some() {
+            reader.read_into_one_batch()?;
+        }
+        Ok(reader)
+    }
+
+    /// As [`open`](Self::open), with missing covariates allowed and in batches even if there are subjects: other batches may
+    /// have more units of a subject.
+    pub(super) fn open_in_parts(layout: &Layout, input: &TableInput, batch_size: usize) -> Result<Self> {
+        Self::open_parts(layout, input, UnitRules::observed(true), batch_size, MAX_IN_MEMORY_BYTES)
+    }
+
+    fn open_parts(
+        layout: &Layout,
+        input: &TableInput,
+        rules: UnitRules,
+        batch_size: usize,
+        max_in_memory: u64,
+    ) -> Result<Self> {
         let (path, options) = (input.name(), layout.file_options(input));
         let columns = read_column_names(input, &options)?;
         let absent = rules.absent_columns(layout, &columns);
@@ -108,7 +128,7 @@ impl UnitReader {
                 State::InMemory(batch.map(Box::new), 0)
             }
         };
-        let mut reader = Self {
+        Ok(Self {
             path: path.to_owned(),
             layout: layout.clone(),
             reading,
@@ -117,11 +137,7 @@ impl UnitReader {
             state,
             is_reported: false,
             summary,
-        };
-        if layout.group.is_some() {
-            reader.read_into_one_batch()?;
-        }
-        Ok(reader)
+        })
     }
 
     /// Makes a table without usable units one without batches, not an error.

@@ -10,11 +10,13 @@ mod noise;
 mod tests;
 mod world;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::{Draw, Shapes, Simulated, Unit, check_rho, correlated, normal, simulate, simulate_subjects};
+use crate::data::{Dataset, Units};
 use crate::{Error, Result, Rng, stream};
 
 use bayes::{Observed, Row};
@@ -68,11 +70,13 @@ pub struct Table {
     pub rho: Option<f32>,
     /// The number of rows of every subject; 1 by default.
     pub repeats: usize,
+    /// Covariates, after the others, that play no part; none by default.
+    pub noise_columns: usize,
 }
 
 impl Default for Table {
     fn default() -> Self {
-        Self { world: TableWorld::default(), sigma: None, rho: None, repeats: 1 }
+        Self { world: TableWorld::default(), sigma: None, rho: None, repeats: 1, noise_columns: 0 }
     }
 }
 
@@ -118,10 +122,40 @@ impl Table {
     /// Simulates `n` subjects, `n` times `repeats` units; the rows of a subject follow each other. Subject `i` depends on
     /// the settings, `seed` and `i` only.
     pub fn simulate(&self, n: usize, seed: u64) -> Result<Simulated> {
+        self.simulate_range(0..n, seed)
+    }
+
+    /// Some of the subjects of [`simulate`](Self::simulate).
+    pub fn simulate_range(&self, subjects: Range<usize>, seed: u64) -> Result<Simulated> {
+        let simulated = self.simulate_world(subjects.clone(), seed)?;
+        if self.noise_columns == 0 {
+            return Ok(simulated);
+        }
+        let data = &simulated.data;
+        let mut x = Vec::with_capacity(data.len() * (data.x().elements() + self.noise_columns));
+        for (i, subject) in subjects.enumerate() {
+            let mut rng = stream(seed, &["noise columns", &subject.to_string()]);
+            let noise: Vec<f32> = (0..self.noise_columns).map(|_| normal(&mut rng, 1.0) as f32).collect();
+            for row in i * self.repeats..(i + 1) * self.repeats {
+                x.extend_from_slice(&data.x().row(row));
+                x.extend_from_slice(&noise);
+            }
+        }
+        let x = Units::new("x", vec![data.x().elements() + self.noise_columns], x)?;
+        let wide = Dataset::new(x, data.t().clone(), data.y().clone())?;
+        let wide = match data.groups() {
+            Some(groups) => wide.with_groups(groups.to_vec())?,
+            None => wide,
+        };
+        Ok(Simulated { data: wide.with_outcome_kinds(data.outcome_kinds())?, ..simulated })
+    }
+
+    fn simulate_world(&self, subjects: Range<usize>, seed: u64) -> Result<Simulated> {
         self.validate()?;
+        let n = subjects.len();
         let kinds = self.world.outcome_kinds();
         let shapes = Shapes { x: &[self.world.covariates()], t: self.world.treatments(), y: &[kinds.len()] };
-        let rng = |i: usize| stream(seed, &["table", self.world.name(), &i.to_string()]);
+        let rng = |i: usize| stream(seed, &["table", self.world.name(), &(subjects.start + i).to_string()]);
         if self.world.is_number() {
             return simulate_subjects(n, self.repeats, &shapes, |i| self.draw(&mut rng(i)));
         }

@@ -319,3 +319,18 @@ fn settings_are_read_and_validated() {
     assert!(problem(Table { rho: Some(2.0), ..Table::default() }).starts_with("rho: "));
     assert!(problem(Table { repeats: 0, ..Table::default() }).starts_with("repeats: "));
 }
+
+#[test]
+fn columns_of_noise_change_nothing_else_and_parts_are_those_of_the_whole() {
+    let plain = Table { repeats: 2, ..table(TableWorld::Crossing) };
+    let noisy = Table { noise_columns: 3, ..plain.clone() };
+    let (whole, part) = (noisy.simulate(9, 4).unwrap(), noisy.simulate_range(5..9, 4).unwrap());
+    let rows: Vec<usize> = (10..18).collect();
+    let last = whole.data.pick(&rows).unwrap();
+    assert_eq!((last.x(), last.t(), last.y()), (part.data.x(), part.data.t(), part.data.y()));
+    assert_eq!(whole.truth.z[10..], part.truth.z[..]);
+    let without = plain.simulate(9, 4).unwrap();
+    assert_eq!((whole.data.y(), &whole.truth), (without.data.y(), &without.truth));
+    assert_eq!(whole.data.x().row(3)[..6], without.data.x().row(3)[..]);
+    assert_eq!(whole.data.x().row(2)[6..], whole.data.x().row(3)[6..], "rows of one subject");
+}

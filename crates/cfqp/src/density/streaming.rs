@@ -1,0 +1,272 @@
+//! Training of members on rows that do not fit in memory.
+//!
+//! Members that were trained on a sample go on with their parts of all rows, which come in shards. A shard is read once
+//! for all members. The rate falls to nearly zero over all passes, and the parameters are averaged over the last quarter
+//! of the steps: with so many rows nothing has to be stopped early.
+
+use rand::RngExt as _;
+use rand::seq::SliceRandom as _;
+
+use super::member::Member;
+use super::network::Form;
+use super::rows::Rows;
+use super::selection::{FittedMember, Problem};
+use super::training::Learner;
+use crate::math::mean;
+use crate::runtime::Stage;
+use crate::{Error, Result, stream};
+
+/// The rate at which members go on to learn.
+const LEARNING_RATE: f32 = 2e-3;
+/// The share of the training during which the rate rises.
+const WARM_UP: f64 = 0.02;
+/// Subjects per step.
+const MIN_BATCH: usize = 128;
+const MAX_BATCH: usize = 2048;
+/// Steps of a pass, unless batches would be too small or too large.
+const STEPS: usize = 8000;
+/// Fewer subjects are passed over several times, until so many were seen ...
+const SUBJECTS_SEEN: usize = 4_000_000;
+/// ... but not more often than this.
+const MAX_PASSES: usize = 4;
+/// Steps between two questions whether to stop.
+const STEPS_BETWEEN_CHECKS: usize = 16;
+/// Held-out subjects of the sample on which a member is compared with what it was, and which show progress.
+const MAX_COMPARED: usize = 20_000;
+const SHOWN: usize = 500;
+
+/// Rows in shards, each a random part of all rows with whole subjects.
+pub(crate) trait Shards {
+    /// The number of shards.
+    fn count(&self) -> usize;
+    /// The number of subjects in all of them.
+    fn subjects(&self) -> usize;
+    /// Reads a shard; none if it is empty.
+    fn read(&self, shard: usize) -> Result<Option<Rows>>;
+}
+
+/// How the training on all rows went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Streamed {
+    pub passes: usize,
+    /// The members that predict held-out subjects of the sample at least as well as before.
+    pub improved: usize,
+}
+
+/// Passes and batch size.
+struct Plan {
+    passes: usize,
+    batch: usize,
+}
+
+impl Plan {
+    /// The plan for members that learn from this many subjects.
+    fn new(subjects: usize) -> Self {
+        Self {
+            passes: (SUBJECTS_SEEN / subjects.max(1)).clamp(1, MAX_PASSES),
+            batch: (subjects / STEPS).clamp(MIN_BATCH, MAX_BATCH),
+        }
+    }
+}
+
+/// The rate at a point between 0, the start, and 1, the end.
+fn rate(progress: f64) -> f32 {
+    let rise = (progress / WARM_UP).min(1.0);
+    let fall = (0.5 * (1.0 + (std::f64::consts::PI * progress).cos())).max(0.02);
+    LEARNING_RATE * (rise * fall) as f32
+}
+
+impl Problem<'_> {
+    /// Goes on to train `members`, which were trained on the rows of this problem, on their parts of all shards. A member
+    /// that then predicts its held-out subjects worse stays as it was.
+    ///
+    /// # Errors
+    /// If a shard cannot be read, or [`Error::Interrupted`] if the monitor stops the fit.
+    pub(crate) fn train_on_shards(
+        &self,
+        members: &mut [FittedMember],
+        shards: &dyn Shards,
+    ) -> Result<Streamed> {
+        let parts = self.members_per_split();
+        let subjects = shards.subjects() / parts * (parts - 1);
+        let plan = Plan::new(subjects);
+        self.monitor.stage(Stage::AllRows, plan.passes * shards.count());
+        let forms: Vec<Form> = members.iter().map(|member| member.member.form.clone()).collect();
+        let known = members.iter().zip(&forms);
+        let mut learners: Vec<Learner<'_>> = known
+            .map(|(known, form)| {
+                Learner::new(form, &known.smoothness, subjects, known.member.parameters.clone())
+            })
+            .collect();
+        let total = (plan.passes * shards.count()) as f64;
+        for pass in 0..plan.passes {
+            for shard in 0..shards.count() {
+                let Some(rows) = shards.read(shard)? else { continue };
+                let done = (pass * shards.count() + shard) as f64;
+                let part = ShardPart { pass, shard, rows: &rows, progress: done / total, share: 1.0 / total };
+                let jobs = learners.into_iter().enumerate().collect();
+                learners =
+                    self.pool.try_map(jobs, |(i, learner)| self.learn(i, learner, &part, plan.batch))?;
+                self.monitor.epoch(self.held_out_loss(&members[0], learners[0].averaged(), SHOWN));
+            }
+        }
+        let learned: Vec<_> = learners.into_iter().map(|l| (l.averaged().to_vec(), l.steps())).collect();
+        let improved = self.keep_better(members, learned);
+        Ok(Streamed { passes: plan.passes, improved })
+    }
+
+    /// Lets member `i` learn from its part of a shard.
+    fn learn<'l>(
+        &self,
+        i: usize,
+        mut learner: Learner<'l>,
+        shard: &ShardPart<'_>,
+        batch: usize,
+    ) -> Result<Learner<'l>> {
+        let mut own = self.own_subjects(i, shard);
+        let words = [i, shard.pass, shard.shard].map(|number| number.to_string());
+        own.shuffle(&mut stream(self.seed, &["density", "shard", &words[0], &words[1], &words[2]]));
+        let steps = own.len().div_ceil(batch);
+        for (step, chunk) in own.chunks(batch).enumerate() {
+            if step % STEPS_BETWEEN_CHECKS == 0 && self.monitor.stopped() {
+                return Err(Error::Interrupted);
+            }
+            let progress = shard.progress + shard.share * step as f64 / steps as f64;
+            learner.step(shard.rows, chunk.iter().map(|&subject| (subject, None)), rate(progress));
+            learner.average(f32::INFINITY);
+        }
+        Ok(learner)
+    }
+
+    /// The subjects of a shard that member `i` learns from: all but those of the part that it holds out. The members of one
+    /// split hold out different parts.
+    fn own_subjects(&self, i: usize, shard: &ShardPart<'_>) -> Vec<usize> {
+        let parts = self.members_per_split();
+        let (split, held_out) = (i / parts, i % parts);
+        let words = [split, shard.shard].map(|number| number.to_string());
+        let mut rng = stream(self.seed, &["density", "parts of a shard", &words[0], &words[1]]);
+        (0..shard.rows.subjects.len()).filter(|_| rng.random_range(0..parts) != held_out).collect()
+    }
+
+    /// The mean negative log-likelihood of at most `count` held-out subjects of `known`, with other parameters.
+    fn held_out_loss(&self, known: &FittedMember, parameters: &[f32], count: usize) -> f64 {
+        let member = Member { form: known.member.form.clone(), parameters: parameters.to_vec() };
+        let subjects = &known.held_out[..known.held_out.len().min(count)];
+        -mean(&member.log_likelihoods(self.rows, subjects))
+    }
+
+    /// Replaces the parameters of every member by those learned, unless they are worse; gives the number of those replaced.
+    fn keep_better(&self, members: &mut [FittedMember], learned: Vec<(Vec<f32>, usize)>) -> usize {
+        let jobs = members.iter().zip(&learned).collect();
+        let better = self.pool.map(jobs, |(known, (parameters, _)): (&FittedMember, &(Vec<f32>, usize))| {
+            let loss = |parameters: &[f32]| self.held_out_loss(known, parameters, MAX_COMPARED);
+            // not a number is not better
+            loss(parameters) <= loss(&known.member.parameters)
+        });
+        for ((known, (parameters, steps)), &better) in members.iter_mut().zip(learned).zip(&better) {
+            if better {
+                known.member.parameters = parameters;
+                known.steps += steps;
+            }
+        }
+        better.into_iter().filter(|better| *better).count()
+    }
+}
+
+/// A shard in training: how far the training was at its start, and which share of it the shard is.
+struct ShardPart<'a> {
+    pass: usize,
+    shard: usize,
+    rows: &'a Rows,
+    progress: f64,
+    share: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::density::testing::{lines, problem, selected};
+    use crate::runtime::{Monitor, Pool};
+
+    /// Shards in memory.
+    struct InMemory(Vec<Rows>);
+
+    impl Shards for InMemory {
+        fn count(&self) -> usize {
+            self.0.len()
+        }
+
+        fn subjects(&self) -> usize {
+            self.0.iter().map(|rows| rows.subjects.len()).sum()
+        }
+
+        fn read(&self, shard: usize) -> Result<Option<Rows>> {
+            Ok(Some(self.0[shard].clone()))
+        }
+    }
+
+    fn shards() -> InMemory {
+        InMemory(vec![lines(&[1.0, -1.0], 4000, 1, 0.3).rows, lines(&[1.0, -1.0], 3000, 1, 0.3).rows])
+    }
+
+    #[test]
+    fn members_learn_from_all_shards_with_any_number_of_threads() {
+        let data = lines(&[1.0, -1.0], 300, 1, 0.3);
+        let test = lines(&[1.0, -1.0], 2000, 1, 0.3).rows;
+        let all: Vec<usize> = (0..2000).collect();
+        let run = |threads: usize| {
+            let pool = Pool::new(threads).unwrap();
+            let problem = problem(&data.rows, &pool);
+            let mut members = problem.members(&selected(2), 2).unwrap();
+            let score = |member: &FittedMember| mean(&member.member.log_likelihoods(&test, &all));
+            let before: Vec<f64> = members.iter().map(score).collect();
+            let streamed = problem.train_on_shards(&mut members, &shards()).unwrap();
+            let after: Vec<f64> = members.iter().map(score).collect();
+            assert_eq!(streamed.passes, MAX_PASSES);
+            let gain = |(after, before): (&f64, &f64)| after > before;
+            assert!(after.iter().zip(&before).any(gain), "{before:?} to {after:?}");
+            let parameters: Vec<_> = members.into_iter().map(|half| half.member.parameters).collect();
+            (parameters, streamed)
+        };
+        assert!(run(1) == run(2));
+    }
+
+    #[test]
+    fn members_of_one_split_hold_out_different_subjects() {
+        let data = lines(&[1.0], 300, 1, 0.3);
+        let pool = Pool::new(1).unwrap();
+        let problem = problem(&data.rows, &pool);
+        let part = ShardPart { pass: 0, shard: 3, rows: &data.rows, progress: 0.0, share: 1.0 };
+        let own = |i| problem.own_subjects(i, &part);
+        let mut both = [own(0), own(1)].concat();
+        assert_ne!(own(0), own(2));
+        both.sort_unstable();
+        assert_eq!(both, (0..300).collect::<Vec<_>>());
+        assert_eq!(own(0), problem.own_subjects(0, &ShardPart { pass: 1, ..part }));
+    }
+
+    #[test]
+    fn a_monitor_stops_the_training() {
+        struct Stop;
+        impl Monitor for Stop {
+            fn stopped(&self) -> bool {
+                true
+            }
+        }
+        let data = lines(&[1.0], 300, 1, 0.3);
+        let pool = Pool::new(1).unwrap();
+        let mut members = problem(&data.rows, &pool).members(&selected(1), 1).unwrap();
+        let problem = Problem { monitor: &Stop, ..problem(&data.rows, &pool) };
+        let stopped = problem.train_on_shards(&mut members, &shards());
+        assert!(matches!(stopped, Err(Error::Interrupted)));
+    }
+
+    #[test]
+    fn the_rate_rises_and_falls() {
+        assert_eq!(rate(0.0), 0.0);
+        assert!(rate(0.02) > 0.99 * LEARNING_RATE && rate(0.5) < 0.51 * LEARNING_RATE);
+        assert!(rate(1.0) <= 0.021 * LEARNING_RATE);
+        assert_eq!((Plan::new(5_000_000).passes, Plan::new(5_000_000).batch), (1, 625));
+        assert_eq!((Plan::new(1000).passes, Plan::new(1000).batch), (MAX_PASSES, MIN_BATCH));
+    }
+}
