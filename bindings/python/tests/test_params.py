@@ -149,6 +149,18 @@ def test_checks_and_scores(frame):
     assert [row["classes"] for row in scores] == [1, 2] and scores.chosen["chosen"]
 
 
+def test_arrays_are_checked(data):
+    checked = cfqp.check(data.arrays)
+    assert checked.ok and checked.units == 200 and "200 units kept" in repr(checked)
+    assert not cfqp.check(x=np.zeros((30, 2)), t=np.zeros(30), y=np.arange(30.0)).ok
+
+
+def test_a_table_to_which_no_model_can_be_fitted_is_refused(frame):
+    with pytest.raises(cfqp.DataError) as caught:
+        cfqp.CFQP(**SMALL).fit(frame.assign(t=0.5), **ROLES)
+    assert cfqp.check(frame.assign(t=0.5), **ROLES).problems[0] in caught.value.message
+
+
 def test_validation_data(frame):
     model = cfqp.CFQP(**SMALL).fit(frame[:150], validation=frame[150:], **ROLES)
     assert sum(model.report_["units"].values()) == 200

@@ -106,7 +106,7 @@ def fit(
     progress: Progress | None = ...,
 ) -> Model:
     """`spec`: JSON of the library's TableSpec ("{}" for arrays); `config`: JSON of FitConfig;
-    `resources`: JSON {"threads": int|null, "checkpoint": str|null, "resume": bool}"""
+    `resources`: JSON {"threads": int|null, "checkpoint": str|null, "resume": bool, "memory": int|null (bytes)}"""
 
 def score_classes(source: Source, spec: str, config: str, resources: str = ..., progress: Progress | None = ...) -> str:
     """JSON: [{"classes", "base", "nll", "gain_error", "chosen", ...}], as in `cfqp select --json`"""

@@ -95,7 +95,8 @@ def read_input(data: Any, new_columns: Mapping[str, Any] | None = None) -> Input
 
 def is_frame(data: Any) -> bool:
     """Whether `data` is a table in memory."""
-    return _is(data, "pandas", "DataFrame") or _is(data, "polars", "LazyFrame") or hasattr(data, "__arrow_c_stream__")
+    known = (("pandas", "DataFrame"), ("polars", "DataFrame"), ("polars", "LazyFrame"))
+    return any(_is(data, *kind) for kind in known) or hasattr(data, "__arrow_c_stream__")
 
 
 def outcome_names(table: Any) -> list[str]:
@@ -124,7 +125,8 @@ def _stream(data: Any) -> tuple[str, ArrowStream]:
     if _is(data, "polars", "LazyFrame"):
         data = data.collect()
     if _is(data, "polars", "DataFrame"):
-        return "polars", data
+        # early versions do not have the interface
+        return "polars", data if hasattr(data, "__arrow_c_stream__") else data.to_arrow()
     if hasattr(data, "__arrow_c_stream__"):
         return "arrow", data
     raise TypeError(f"data: cannot read units from {type(data).__module__}.{type(data).__qualname__}: {_HINT}")
