@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -60,10 +61,14 @@ def start_ray(cpus: int) -> None:
     ray.data.DataContext.get_current().enable_progress_bars = False
 
 
-def spin(rows: int, seconds_per_row: float) -> None:
-    """Keeps one core busy."""
-    import time
+def spinner(seconds_per_row: float) -> Callable[[int], None]:
+    """A function that keeps one core busy; workers need not have this module."""
 
-    end = time.thread_time() + rows * seconds_per_row
-    while time.thread_time() < end:
-        pass
+    def spin(rows: int) -> None:
+        import time
+
+        end = time.thread_time() + rows * seconds_per_row
+        while time.thread_time() < end:
+            pass
+
+    return spin

@@ -15,13 +15,14 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import cfqp
 import pyarrow as pa
-from _engines import COLUMNS, make_units, spin, start_ray, start_spark, write_parts
+from _engines import COLUMNS, make_units, spinner, start_ray, start_spark, write_parts
 
 TREATMENT = 0.8
 
@@ -63,6 +64,7 @@ def compare(options: argparse.Namespace, folder: Path) -> None:
 def alone(model: cfqp.CFQP, units: pa.Table) -> float:
     """Seconds per row without an engine."""
     model = cfqp.CFQP.from_bytes(model.to_bytes(), threads=1)
+    warnings.simplefilter("ignore", cfqp.AnswerWarning)
     seconds = best(lambda: model.counterfactual(units, TREATMENT), 3)
     return seconds / len(units)
 
@@ -75,8 +77,10 @@ def model_size(folder: Path) -> str:
 def started(task: dict[str, Any]) -> dict[str, float]:
     """The seconds of every function, measured in a process of its own."""
     command = [sys.executable, __file__, "--worker", json.dumps(task)]
-    output = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
-    return json.loads(output.strip().splitlines()[-1])
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(done.stderr)
+    return json.loads(done.stdout.strip().splitlines()[-1])
 
 
 def run(task: dict[str, Any]) -> None:
@@ -102,14 +106,14 @@ def spark_jobs(task: dict[str, Any]) -> dict[str, Callable[[], Any]]:
 
     session = start_spark(task["workers"])
     units = session.read.parquet(task["folder"] + "/units")
-    per_row = task["per_row"]
+    spin = spinner(task["per_row"])
 
     def copy(batches: Any) -> Any:
         yield from batches
 
     def busy(batches: Any) -> Any:
         for batch in batches:
-            spin(batch.num_rows, per_row)
+            spin(batch.num_rows)
             yield batch
 
     frames = {
@@ -126,7 +130,7 @@ def ray_jobs(task: dict[str, Any]) -> dict[str, Callable[[], Any]]:
     import ray
 
     start_ray(cpus=4)
-    workers, per_row = task["workers"], task["per_row"]
+    workers, spin = task["workers"], spinner(task["per_row"])
     units = ray.data.read_parquet(task["folder"] + "/units")
 
     class Copy:
@@ -135,7 +139,7 @@ def ray_jobs(task: dict[str, Any]) -> dict[str, Callable[[], Any]]:
 
     class Busy:
         def __call__(self, table: pa.Table) -> pa.Table:
-            spin(len(table), per_row)
+            spin(len(table))
             return table
 
     pool = {
