@@ -20,7 +20,7 @@ use crate::model::Model;
 /// # let model = Fit::new(config).run(&data)?;
 /// let about = model.describe();
 /// assert_eq!((about.summary.classes, about.treatments[0].name.as_str()), (2, "t"));
-/// assert_eq!((about.outcomes[1].name.as_str(), about.outcomes[1].elements), ("y1", 1));
+/// assert_eq!((about.outcomes[1].name.as_str(), about.outcomes[1].elements), ("y1", 20));
 /// assert_eq!((about.y_shape, about.learned_rho), (vec![2, 20], None));
 /// # Ok::<(), cfqp::Error>(())
 /// ```

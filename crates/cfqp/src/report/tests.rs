@@ -152,8 +152,8 @@ fn a_description_names_outcomes_and_treatments() {
     let about = serde_json::to_value(model.describe()).unwrap();
     assert_eq!((&about["classes"], &about["base"]), (&2.into(), &"linear".into()));
     assert_eq!(about["treatments"], serde_json::json!([{"name": "t", "levels": null}]));
-    let first = serde_json::json!({"name": "y0", "kind": "number", "elements": 1, "levels": null});
-    assert_eq!((about["outcomes"].as_array().unwrap().len(), &about["outcomes"][0]), (40, &first));
+    let first = serde_json::json!({"name": "y0", "kind": "number", "elements": 20, "levels": null});
+    assert_eq!((about["outcomes"].as_array().unwrap().len(), &about["outcomes"][0]), (2, &first));
     assert_eq!((&about["noise_law"], &about["log_scale"]), (&"gaussian".into(), &false.into()));
     assert_eq!(about["fit"]["class_sizes"].as_array().unwrap().len(), 2);
 }
