@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rand::RngExt as _;
 use rand::seq::SliceRandom as _;
 
-use crate::data::ShardSizes;
 use crate::data::table::{OutputBatch, OutputColumn, TableSpec, TableUnits, write_table};
+use crate::data::{OutcomeKind, ShardSizes};
 use crate::sim::{Table, TableWorld};
 use crate::{Base, Classes, Dataset, Error, Fit, FitConfig, Model, Monitor, Resources, Stage, Units, stream};
 
@@ -28,10 +28,15 @@ fn spec(data: &Dataset) -> TableSpec {
     TableSpec {
         x: names("x", data.x().elements()),
         t: names("t", data.t().elements()),
-        y: names("y", data.y().elements()),
+        y: names("y", if has_levels(data) { 1 } else { data.y().elements() }),
         group: data.groups().map(|_| "subject".to_owned()),
         ..TableSpec::default()
     }
+}
+
+/// Whether the outcome is a category, which tables have as one column of names.
+fn has_levels(data: &Dataset) -> bool {
+    matches!(data.outcome_kinds()[0], OutcomeKind::Level(_))
 }
 
 /// Writes the units at `rows` as a CSV file.
@@ -41,10 +46,15 @@ fn write(data: &Dataset, rows: &[usize], path: &Path) {
         parts.iter().flat_map(|(name, units)| (0..units.elements()).map(move |i| format!("{name}{i}")));
     let mut text = names.chain(["subject".to_owned()]).collect::<Vec<_>>().join(",") + "\n";
     for &row in rows {
-        parts
-            .iter()
-            .flat_map(|(_, units)| units.row(row).to_vec())
-            .for_each(|value| write!(text, "{value},").unwrap());
+        for (role, units) in parts {
+            match units.row(row) {
+                levels if role == "y" && has_levels(data) => {
+                    let level = levels.iter().position(|&value| value == 1.0).unwrap();
+                    write!(text, "level {level},,,").unwrap();
+                }
+                values => values.iter().for_each(|value| write!(text, "{value},").unwrap()),
+            }
+        }
         writeln!(text, "s{}", data.groups().map_or(0, |groups| groups[row])).unwrap();
     }
     std::fs::write(path, text).unwrap();

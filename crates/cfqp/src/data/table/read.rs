@@ -10,13 +10,10 @@ use super::problem::Problem;
 use super::scan::ScanPurpose;
 use super::scanned::ScannedTable;
 use super::spec::TableSpec;
-use super::summary::TableSummary;
-use super::unit_reader::{ReadUnits, UnitReader};
+use super::summary::{Counted, TableSummary};
+use super::unit_reader::{BATCH_SIZE, ReadUnits, UnitReader};
 use crate::data::Dataset;
 use crate::error::Result;
-
-/// The number of units per batch when all are read.
-const BATCH_SIZE: usize = 1 << 14;
 
 /// The units of a table, with its layout and a summary of what was read.
 ///
@@ -59,12 +56,21 @@ impl Table {
     /// If the description is invalid or does not match the columns, if the table cannot be read or a cell is invalid, if
     /// ids repeat, or if no unit can be used.
     pub fn read(input: impl Into<TableInput>, spec: &TableSpec) -> Result<Self> {
-        ScannedTable::new(&input.into(), spec, ScanPurpose::InMemory)?.read()
+        Self::from_scanned(&ScannedTable::new(&input.into(), spec, ScanPurpose::InMemory)?)
+    }
+
+    /// Reads all units of a table whose columns were scanned.
+    pub(super) fn from_scanned(scanned: &ScannedTable<'_>) -> Result<Self> {
+        let (layout, ReadUnits { batch, summary }) = scanned.read()?;
+        check_unique(&batch.ids).map_err(|problem| problem.at(scanned.input.name()))?;
+        let counted = Counted { units: batch.data.len(), subjects: batch.data.subjects() };
+        let summary = scanned.summarise(&layout, &batch.data, counted, &summary);
+        Ok(Self { data: batch.data, ids: batch.ids, layout, summary })
     }
 }
 
 /// Checks that no two units have the same id.
-pub(super) fn check_unique(ids: &Ids) -> Result<(), Problem> {
+fn check_unique(ids: &Ids) -> Result<(), Problem> {
     if let Ids::Rows(_) = ids {
         return Ok(());
     }

@@ -8,14 +8,13 @@ use super::names::{list_names, resolve};
 use super::numbers::Decimal;
 use super::outcome::{declare_outcomes, refuse_censored_times};
 use super::problem::Problem;
-use super::read::{Table, check_unique};
 use super::read_summary::ReadSummary;
 use super::resolved::ResolvedColumns;
 use super::scan::{ColumnScan, ScanPurpose, TableScan, scan_columns};
 use super::spec::{REQUIRED_FIELDS, TableSpec};
 use super::summary::{Counted, TableSummary};
 use super::treatment::TreatmentKind;
-use super::unit_reader::{ReadUnits, read_column_names};
+use super::unit_reader::{BATCH_SIZE, ReadUnits, UnitReader, read_column_names};
 use super::y_kind::YKind;
 use crate::data::Dataset;
 use crate::error::Result;
@@ -78,30 +77,24 @@ impl<'a> ScannedTable<'a> {
         Ok(layout)
     }
 
-    /// Reads all units.
+    /// The layout and all units.
     ///
     /// # Errors
-    /// If the file cannot be read or a cell is invalid, if ids repeat, or if no unit can be used.
-    pub(super) fn read(&self) -> Result<Table> {
+    /// If the file cannot be read or a cell is invalid, or if no unit can be used.
+    pub(super) fn read(&self) -> Result<(Layout, ReadUnits)> {
         let (path, mut summary) = (self.input.name(), ReadSummary::default());
-        let at = |problem: Problem| problem.at(path);
-        let (layout, ReadUnits { batch, summary }) = if self.spec.time.is_some() {
+        if self.spec.time.is_some() {
             let (scans, categorical) = (&self.scans, &self.categorical);
             let (layout, batch) =
                 self.resolved.read_long(&self.spec, scans, categorical, self.input, &mut summary)?;
-            let batch = batch.ok_or_else(|| at(summary.no_units()))?;
-            (layout, ReadUnits { batch, summary })
-        } else {
-            let mut layout = self.wide_layout()?;
-            let mut units = layout.read(self.input, true)?;
-            units.batch.data =
-                layout.recognise_outcomes(units.batch.data).map_err(|error| error.in_file(path))?;
-            (layout, units)
-        };
-        check_unique(&batch.ids).map_err(at)?;
-        let counted = Counted { units: batch.data.len(), subjects: batch.data.subjects() };
-        let summary = self.summarise(&layout, &batch.data, counted, &summary);
-        Ok(Table { data: batch.data, ids: batch.ids, layout, summary })
+            let batch = batch.ok_or_else(|| summary.no_units().at(path))?;
+            return Ok((layout, ReadUnits { batch, summary }));
+        }
+        let mut layout = self.wide_layout()?;
+        let mut units = UnitReader::open(&layout, self.input, true, BATCH_SIZE)?.read_all()?;
+        units.batch.data =
+            layout.recognise_outcomes(units.batch.data).map_err(|error| error.in_file(path))?;
+        Ok((layout, units))
     }
 
     /// The summary of the table; `data` are all units, or a sample of them.

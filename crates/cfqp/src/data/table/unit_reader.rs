@@ -17,6 +17,9 @@ use super::wide::WideConverter;
 use crate::error::Result;
 use crate::runtime::check_memory;
 
+/// The number of units per batch when all are read.
+pub(super) const BATCH_SIZE: usize = 1 << 14;
+
 /// Reads the units of a table with a known layout in batches.
 ///
 /// It is an iterator over the batches. A table without usable units gives one error.

@@ -102,7 +102,7 @@ impl TableUnits {
             ScanPurpose::InMemory => None,
         };
         match form.filter(|form| fit_memory(scanned.rows, form.words()) > limits.memory) {
-            None => scanned.read().map(Self::InMemory),
+            None => Table::from_scanned(&scanned).map(Self::InMemory),
             Some(form) => LargeTable::read(&scanned, form, limits, monitor).map(Self::OnDisk),
         }
     }
