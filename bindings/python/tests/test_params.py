@@ -207,3 +207,17 @@ def test_categories_and_several_treatments():
     fitted = cfqp.CFQP(**SMALL).fit(table, x="x*", t=["t1", "t2"], y="y")
     own = fitted.counterfactual(table, t=table[["t1", "t2"]], rho=1)
     assert np.allclose(own["y"], table["y"], atol=1e-4)
+
+
+def test_a_folder_that_does_not_fit_in_memory_is_fitted_in_parts(tmp_path):
+    import pyarrow.parquet as pq
+
+    table = cfqp.simulate("single", n=120_000, seed=1).to_arrow()
+    for part in range(3):
+        pq.write_table(table.slice(part * 40_000, 40_000), tmp_path / f"part-{part}.parquet")
+    model = cfqp.CFQP(classes=1, members=2, y_scale="linear")
+    with pytest.raises(cfqp.CfqpError, match="memory"):
+        model.fit(tmp_path, x="x0", t="t", y="y", memory=1 << 20)
+    model.fit(tmp_path, x="x0", t="t", y="y", memory=215_000_000)
+    assert any("of 120000 units; members trained on streamed halves" in note for note in model.report_["notes"])
+    assert len(model.counterfactual(table.slice(0, 100), t=0.5)) == 100
