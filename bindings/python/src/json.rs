@@ -14,5 +14,10 @@ pub(crate) fn to_text(value: &impl Serialize) -> PyResult<String> {
 /// The value of a JSON text, which sets the parameters `what`.
 pub(crate) fn from_text<T: DeserializeOwned>(py: Python<'_>, what: &'static str, text: &str) -> PyResult<T> {
     let hint = "see the documentation of the parameters";
-    serde_json::from_str(text).map_err(|error| config_error(py, what, &error.to_string(), hint))
+    serde_json::from_str(text).map_err(|error| {
+        // users wrote no JSON: its lines and columns mean nothing to them
+        let message = error.to_string();
+        let problem = message.split(" at line ").next().unwrap_or(&message);
+        config_error(py, what, problem, hint)
+    })
 }

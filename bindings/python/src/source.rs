@@ -17,7 +17,7 @@ pub(crate) struct Source(Kind);
 
 enum Kind {
     Input(UnitsInput),
-    Arrays(Arrays),
+    Arrays(Box<Arrays>),
 }
 
 /// Arrays in memory; units without an outcome may have no treatment.
@@ -68,7 +68,8 @@ impl Source {
             units.map(Some).map_err(|error| exception(py, &error, Reading::Data))
         };
         let x = units("x", Some(x), Some(x_shape))?.expect("x is given");
-        Ok(Self(Kind::Arrays(Arrays { x, t: units("t", t, t_shape)?, y: units("y", y, y_shape)?, groups })))
+        let arrays = Arrays { x, t: units("t", t, t_shape)?, y: units("y", y, y_shape)?, groups };
+        Ok(Self(Kind::Arrays(Box::new(arrays))))
     }
 
     #[getter]

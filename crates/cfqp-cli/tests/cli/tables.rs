@@ -96,7 +96,7 @@ fn series_as_lists_and_as_columns_are_the_same_units() {
     };
     let make = |name: &str, format: &str| -> (Vec<u32>, Layout) {
         let made = succeed(folder, &format!("simulate oscillator --n 30 --format {format} --out {name}"));
-        let table = Table::read(&folder.join(name), &spec(&made)).unwrap();
+        let table = Table::read(folder.join(name), &spec(&made)).unwrap();
         assert_eq!(table.ids.text(29), "29");
         let bits = |units: &cfqp::Units| units.values().iter().map(|v| v.to_bits()).collect::<Vec<_>>();
         ([bits(table.data.x()), bits(table.data.t()), bits(table.data.y())].concat(), table.layout)
@@ -128,7 +128,7 @@ fn simulated_tables_are_the_same_in_every_format() {
         ..TableSpec::default()
     };
     for name in ["a.csv", "a.parquet"] {
-        let table = Table::read(&folder.join(name), &spec).unwrap();
+        let table = Table::read(folder.join(name), &spec).unwrap();
         let (read, written) = (&table.data, &arrays);
         assert_eq!((read.x(), read.t(), read.y()), (written.x(), written.t(), written.y()), "{name}");
         for key in ["z", "t_new", "y_new", "y_bayes"] {
@@ -230,7 +230,7 @@ fn units_keep_their_ids_in_every_format() {
         let asked = json(folder, &format!("query model.cfqp more.csv --treatment-from planned --out {out}"));
         assert_eq!((&asked["rows"], &asked["units"]), (&302.into(), &300.into()));
         assert_eq!(asked["dropped"].as_array().unwrap().len(), 2);
-        let answers = Table::read(&folder.join(out), &spec("outcome")).unwrap();
+        let answers = Table::read(folder.join(out), &spec("outcome")).unwrap();
         assert!(matches!(&answers.ids, Ids::Text(ids) if ids.len() == 300 && ids[7] == "u7"));
         assert_eq!(*answers.data.t().row(7), [0.5]);
     }

@@ -79,7 +79,7 @@ mod tests {
     fn largest_slope(learner: &mut Learner<'_>, task: &Task<'_>, places: &[usize]) -> f64 {
         let mut slopes = vec![0.0; learner.parameters().len()];
         learner.for_each_score(task, |score| {
-            slopes.iter_mut().zip(score).for_each(|(sum, s)| *sum += f64::from(*s))
+            slopes.iter_mut().zip(score).for_each(|(sum, s)| *sum += f64::from(*s));
         });
         let slope = |&place: &usize| {
             let prior = learner.precision(place) * f64::from(learner.parameters()[place]);

@@ -254,7 +254,7 @@ mod tests {
         let path = |name: &str| folder.path().join(name);
         std::fs::write(path("data.csv"), data).unwrap();
         std::fs::write(path("pairs.csv"), pairs).unwrap();
-        let table = Table::read(&path("data.csv"), &spec).unwrap();
+        let table = Table::read(path("data.csv"), &spec).unwrap();
         let units = PairedUnits { data: &table.data, ids: &table.ids, layout: Some(&table.layout) };
         Pairs::read(&path("pairs.csv"), units)
     }

@@ -185,7 +185,7 @@ impl Report {
     /// one by one; without them, some typical and some flagged units are.
     ///
     /// # Errors
-    /// [`Error::Config`](crate::Error::Config) if an option of `spec` cannot be used, [`Error::Data`](crate::Error::Data)
+    /// [`Error::Config`] if an option of `spec` cannot be used, [`Error::Data`]
     /// if the units or the treatments do not fit the model.
     pub fn new(
         model: &Model,
@@ -199,7 +199,7 @@ impl Report {
     /// A report on units that were read from a file; `monitor` may stop it.
     ///
     /// # Errors
-    /// As [`new`](Self::new), and [`Error::Interrupted`](crate::Error::Interrupted) if `monitor` stops the work.
+    /// As [`new`](Self::new), and [`Error::Interrupted`] if `monitor` stops the work.
     pub fn from_units(
         model: &Model,
         units: &ReportUnits,

@@ -145,7 +145,7 @@ impl LargeTable {
         let mut buckets = UnitBuckets::new(form, scanned.rows, sizes, limits.folder)?;
         monitor.stage(Stage::Reading, scanned.rows.div_ceil(BATCH_UNITS) + buckets.len());
         let mut seen = SeenOutcomes::default();
-        while let Some(batch) = reader.next() {
+        for batch in reader.by_ref() {
             if monitor.stopped() {
                 return Err(Error::Interrupted);
             }

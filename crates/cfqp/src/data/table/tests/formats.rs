@@ -29,7 +29,7 @@ fn all_formats_give_the_same_units() {
     assert_eq!(csv.layout, parquet.layout);
     // without a known extension, the format is detected from the first bytes
     std::fs::rename(folder.path("a.parquet"), folder.path("table")).unwrap();
-    assert_eq!(Table::read(&folder.path("table"), &spec).unwrap().data, csv.data);
+    assert_eq!(Table::read(folder.path("table"), &spec).unwrap().data, csv.data);
 }
 
 #[test]

@@ -33,8 +33,8 @@ fn rows_of_a_subject_may_be_anywhere_in_a_wide_table() {
 #[test]
 fn batches_of_one_table_share_subjects() {
     let folder = Folder::new();
-    let layout = Table::read(&folder.write("a.csv", PLANTS), &plants()).unwrap().layout;
-    let read = || layout.read(&folder.path("a.csv"), true).unwrap().batch;
+    let layout = Table::read(folder.write("a.csv", PLANTS), &plants()).unwrap().layout;
+    let read = || layout.read(folder.path("a.csv"), true).unwrap().batch;
     let joined = UnitBatch::concat(vec![read(), read()]).unwrap();
     assert_eq!(joined.data.groups(), Some(&[0, 1, 0, 2, 0, 1, 0, 2][..]));
     assert_eq!(joined.pick(&[3, 7, 1]).unwrap().data.groups(), Some(&[0, 0, 1][..]));
@@ -43,8 +43,8 @@ fn batches_of_one_table_share_subjects() {
 #[test]
 fn a_table_without_the_column_of_subjects_is_an_error_that_names_it() {
     let folder = Folder::new();
-    let layout = Table::read(&folder.write("a.csv", PLANTS), &plants()).unwrap().layout;
-    let error = layout.read(&folder.write("b.csv", "age,dose,y\n1,0.5,1\n"), true).unwrap_err();
+    let layout = Table::read(folder.write("a.csv", PLANTS), &plants()).unwrap().layout;
+    let error = layout.read(folder.write("b.csv", "age,dose,y\n1,0.5,1\n"), true).unwrap_err();
     assert!(error.to_string().ends_with("b.csv: there is no column `plant`"), "{error}");
     assert_error(
         PLANTS,
@@ -62,11 +62,11 @@ fn a_table_without_the_column_of_subjects_is_an_error_that_names_it() {
 fn a_layout_without_subjects_is_written_and_read_as_before() {
     let folder = Folder::new();
     let spec = wide_spec("age", "dose", "y");
-    let layout = Table::read(&folder.write("a.csv", PLANTS), &spec).unwrap().layout;
+    let layout = Table::read(folder.write("a.csv", PLANTS), &spec).unwrap().layout;
     let json = serde_json::to_string(&layout).unwrap();
     assert!(!json.contains("group"));
     assert_eq!(serde_json::from_str::<Layout>(&json).unwrap(), layout);
-    let grouped = Table::read(&folder.path("a.csv"), &plants()).unwrap().layout;
+    let grouped = Table::read(folder.path("a.csv"), &plants()).unwrap().layout;
     let json = serde_json::to_string(&grouped).unwrap();
     assert_eq!(serde_json::from_str::<Layout>(&json).unwrap(), grouped);
 }
@@ -114,6 +114,6 @@ fn a_unit_of_a_long_table_belongs_to_one_subject() {
         "belongs to one subject",
     );
     let none = VISITS.replace("2,q,1", "2,,1");
-    let table = Table::read(&folder.write("b.csv", none), &spec).unwrap();
+    let table = Table::read(folder.write("b.csv", none), &spec).unwrap();
     assert_eq!(table.summary.dropped[0].reason, DropReason::MissingSubject { column: "who".into() });
 }

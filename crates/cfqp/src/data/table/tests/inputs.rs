@@ -57,12 +57,12 @@ fn a_folder_gives_the_units_of_one_file() {
     let folder = Folder::new();
     let spec = wide_spec("age", "dose", "y");
     write(&folder.path("one.parquet"), part(0..6));
-    let file = Table::read(&folder.path("one.parquet"), &spec).unwrap();
+    let file = Table::read(folder.path("one.parquet"), &spec).unwrap();
     write(&folder.path("all/b/2.parquet"), part(4..6));
     write(&folder.path("all/a/1.pq"), part(0..4));
     std::fs::write(folder.path("all/_SUCCESS"), "").unwrap();
     std::fs::write(folder.path("all/.part.crc"), "crc").unwrap();
-    assert_eq!(Table::read(&folder.path("all"), &spec).unwrap(), file);
+    assert_eq!(Table::read(folder.path("all"), &spec).unwrap(), file);
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn partitions_are_columns() {
     write(&folder.path("all/region=north%20west/p.parquet"), part(0..2));
     write(&folder.path("all/region=south/p.parquet"), part(2..4));
     write(&folder.path("all/region=__HIVE_DEFAULT_PARTITION__/p.parquet"), part(4..6));
-    let table = Table::read(&folder.path("all"), &wide_spec("age,region", "dose", "y")).unwrap();
+    let table = Table::read(folder.path("all"), &wide_spec("age,region", "dose", "y")).unwrap();
     let names = match &table.layout.form {
         TableForm::Wide { x: Block::Features(features), .. } => features[1].names(),
         form => panic!("{form:?}"),
@@ -87,7 +87,7 @@ fn partitions_are_columns() {
 fn files_of_a_folder_need_the_same_columns() {
     let folder = Folder::new();
     let spec = wide_spec("age", "dose", "y");
-    let error = |name: &str| match Table::read(&folder.path(name), &spec).unwrap_err() {
+    let error = |name: &str| match Table::read(folder.path(name), &spec).unwrap_err() {
         Error::File { path, problem, .. } => (path, problem),
         error => panic!("{error}"),
     };

@@ -85,7 +85,7 @@ fn every_unit_can_have_its_own_time_of_treatment() {
     let folder = Folder::new();
     let text = "id,time,a,b,dose,at\n1,10,1,1,1,11\n1,12,2,2,1,11\n2,50,1,1,2,51\n2,52,3,3,2,\n";
     let spec = TableSpec { treated_at: Some(TreatedAt::Column("at".into())), ..long_spec() };
-    let table = Table::read(&folder.write("a.csv", text), &spec).unwrap();
+    let table = Table::read(folder.write("a.csv", text), &spec).unwrap();
     assert_eq!(table.data.y().values(), [2.0, 2.0, 3.0, 3.0]);
     assert_eq!(table.summary.grid.unwrap().step, 2.0);
 }
@@ -205,6 +205,6 @@ proptest! {
         let folder = Folder::new();
         let path = folder.write("a.csv", format!("a,b,c\n{text}"));
         let _ = Table::read(&path, &wide_spec("a", "b", "c"));
-        let _ = Table::read(&folder.write("b.csv", text), &wide_spec("a", "b", "c"));
+        let _ = Table::read(folder.write("b.csv", text), &wide_spec("a", "b", "c"));
     }
 }

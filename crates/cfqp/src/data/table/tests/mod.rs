@@ -56,7 +56,7 @@ fn long_spec() -> TableSpec {
 /// The message of reading such a CSV file, without the path, and the hint.
 fn read_error(text: impl AsRef<[u8]>, spec: &TableSpec) -> (String, String) {
     let folder = Folder::new();
-    let error = Table::read(&folder.write("a.csv", text), spec).unwrap_err();
+    let error = Table::read(folder.write("a.csv", text), spec).unwrap_err();
     let message = error.to_string();
     let place = message.split_once("a.csv: ").map_or(message.clone(), |(_, rest)| rest.to_owned());
     (place, error.hint().unwrap().to_owned())

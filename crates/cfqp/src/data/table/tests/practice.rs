@@ -4,7 +4,7 @@ use super::*;
 
 fn read(text: &str, spec: &TableSpec) -> Table {
     let folder = Folder::new();
-    Table::read(&folder.write("a.csv", text), spec).unwrap()
+    Table::read(folder.write("a.csv", text), spec).unwrap()
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn all_problems_are_reported_at_once() {
     // also in a file that is read by a known layout
     let folder = Folder::new();
     let table =
-        Table::read(&folder.write("a.csv", "a,t,y\n1,2,3\n2,3,4\n"), &wide_spec("a", "t", "y")).unwrap();
+        Table::read(folder.write("a.csv", "a,t,y\n1,2,3\n2,3,4\n"), &wide_spec("a", "t", "y")).unwrap();
     let rows: String =
         (0..9000).map(|i| format!("{i},{},1\n", if i % 4000 == 7 { "x" } else { "1" })).collect();
     let path = folder.write("b.csv", format!("a,t,y\n{rows}1,2,z\n"));

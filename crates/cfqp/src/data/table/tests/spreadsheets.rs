@@ -90,6 +90,6 @@ fn a_spreadsheet_is_read_like_a_csv_file() {
     assert!(error.ends_with("row 4, column `y`: `#DIV/0!` is not a number"), "{error}");
     let unknown = Table::read(&path, &TableSpec { sheet: Some("data".into()), ..spec.clone() }).unwrap_err();
     assert_eq!(unknown.hint(), Some("the sheets are Data, Bad one"));
-    let error = Table::read(&folder.write("b.xlsx", "a,t,y"), &spec).unwrap_err();
+    let error = Table::read(folder.write("b.xlsx", "a,t,y"), &spec).unwrap_err();
     assert!(error.to_string().contains("not a readable .xlsx file"), "{error}");
 }

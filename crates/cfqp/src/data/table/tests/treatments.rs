@@ -32,7 +32,7 @@ fn texts_are_levels_encoded_without_the_first() {
 #[test]
 fn an_unknown_level_drops_the_unit() {
     let folder = Folder::new();
-    let layout = Table::read(&folder.write("a.csv", DRUGS), &wide_spec("age", "drug", "y")).unwrap().layout;
+    let layout = Table::read(folder.write("a.csv", DRUGS), &wide_spec("age", "drug", "y")).unwrap().layout;
     let other = folder.write("b.csv", "age,drug,y\n1,C,1\n2,D,2\n");
     let read = layout.read(&other, true).unwrap();
     assert_eq!(read.batch.data.t().values(), [0.0, 1.0]);

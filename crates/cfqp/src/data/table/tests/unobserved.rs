@@ -6,7 +6,7 @@ use crate::Result;
 const TRAINING: &str = "id,age,dose,y\na,30,0.5,1\nb,40,0.7,2\nc,50,0.9,3\n";
 
 fn layout(folder: &Folder) -> Layout {
-    Table::read(&folder.write("a.csv", TRAINING), &wide_spec("age", "dose", "y")).unwrap().layout
+    Table::read(folder.write("a.csv", TRAINING), &wide_spec("age", "dose", "y")).unwrap().layout
 }
 
 fn ask(layout: &Layout, path: &std::path::Path, new_treatments: usize) -> Result<ReadUnits> {
@@ -63,7 +63,7 @@ fn a_unit_may_have_no_samples_after_its_treatment() {
     let (series, treated_at) = (strings("p"), Some(TreatedAt::Number(1.0)));
     let spec = TableSpec { series, treated_at, ..long_spec() };
     let training = "id,time,dose,p\na,0,1,1\na,1,1,2\na,2,1,3\nb,0,2,1\nb,1,2,4\nb,2,2,5\n";
-    let layout = Table::read(&folder.write("a.csv", training), &spec).unwrap().layout;
+    let layout = Table::read(folder.write("a.csv", training), &spec).unwrap().layout;
     let path = folder.write("b.csv", "id,time,dose,p\nc,0,,1\nc,1,,2\nd,0,,1\nd,1,,2\nd,2,,3\n");
     let ReadUnits { batch, summary } = ask(&layout, &path, 0).unwrap();
     assert_eq!((batch.ids.text(0), batch.data.len()), ("c".to_owned(), 1));

@@ -6,7 +6,7 @@ use super::*;
 fn a_wide_table_is_read_with_categories_and_gaps() {
     let folder = Folder::new();
     let spec = TableSpec { id: Some("id".into()), ..wide_spec("age,sex", "dose", "y") };
-    let table = Table::read(&folder.write("a.csv", SMALL), &spec).unwrap();
+    let table = Table::read(folder.write("a.csv", SMALL), &spec).unwrap();
     assert_eq!(table.ids, Ids::Text(strings("a,b")));
     assert_eq!(table.data.x().values(), [30.0, 1.0, 0.0, 40.0, 0.0, 1.0]);
     assert_eq!((table.data.t().values(), table.data.y().values()), (&[0.5, 0.7][..], &[1.5, 2.5][..]));
@@ -24,7 +24,7 @@ fn a_wide_table_is_read_with_categories_and_gaps() {
 fn a_layout_reads_another_table_in_batches_and_reports_what_it_drops() {
     let folder = Folder::new();
     let spec = TableSpec { id: Some("id".into()), ..wide_spec("age,sex", "dose", "y") };
-    let layout = Table::read(&folder.write("a.csv", SMALL), &spec).unwrap().layout;
+    let layout = Table::read(folder.write("a.csv", SMALL), &spec).unwrap().layout;
     let text = "sex,id,y,dose,age\nm,p,1,0.5,20\nx,q,1,0.5,20\nf,r,1,,20\nf,s,2,0.6,21\nm,t,3,0.6,\n";
     let path = folder.write("b.csv", text);
     let mut reader = UnitReader::open(&layout, &path, false, 1).unwrap();
@@ -35,7 +35,7 @@ fn a_layout_reads_another_table_in_batches_and_reports_what_it_drops() {
     assert_eq!((summary.rows, summary.units, dropped.len()), (5, 2, 3));
     let unknown = DropReason::UnknownCategory { column: "sex".into(), category: "x".into() };
     assert!(dropped.iter().any(|d| d.reason == unknown));
-    let error = layout.read(&folder.write("c.csv", "sex,id,y,Dose,age\n"), true).unwrap_err();
+    let error = layout.read(folder.write("c.csv", "sex,id,y,Dose,age\n"), true).unwrap_err();
     assert!(error.to_string().ends_with("there is no column `dose`"), "{error}");
     assert!(error.hint().unwrap().starts_with("did you mean 'Dose'?"));
     let json = serde_json::to_string(&layout).unwrap();
@@ -48,13 +48,13 @@ fn unusual_csv_files_are_read_correctly() {
     let folder = Folder::new();
     let quirks =
         "\u{feff}\"a\",t , y\r\n\"1.5\",NA,2\r\n 2 ,0.5,\"3\"\r\n\r\n\"\",1,4\nnull,1,5\nN/A,2,NaN\n";
-    let table = Table::read(&folder.write("a.csv", quirks), &wide_spec("a", "t", "y")).unwrap();
+    let table = Table::read(folder.write("a.csv", quirks), &wide_spec("a", "t", "y")).unwrap();
     assert_eq!(table.data.t().values(), [0.5, 1.0, 1.0]);
     assert_eq!(table.data.x().mask().unwrap(), [true, false, false]);
     assert_eq!((table.summary.rows, table.ids), (5, Ids::Rows(vec![1, 2, 3])));
     let names = "\"a, b\",t,y\n1,1,1\n2,2,2\n";
     let spec = TableSpec { x: vec!["a, b".into()], ..wide_spec("", "t", "y") };
-    assert_eq!(Table::read(&folder.write("b.csv", names), &spec).unwrap().data.len(), 2);
+    assert_eq!(Table::read(folder.write("b.csv", names), &spec).unwrap().data.len(), 2);
     let tabs = folder.write("c.tsv", "a\tt\ty\n1\t1\t1\n2\t2\t-99\n3\t2\t1\n");
     let spec = TableSpec { missing: strings("-99"), ..wide_spec("a", "t", "y") };
     assert_eq!(Table::read(&tabs, &spec).unwrap().data.len(), 2);
