@@ -151,7 +151,8 @@ fn streamed_note(table: &LargeTable, streamed: Streamed, members: usize) -> Stri
     };
     format!(
         "explored on {sample} of {all} units; members trained on streamed halves of all units, in {passes}{kept}; class \
-         sizes, scores and calibration are those of the {sample} units"
+         sizes, scores and calibration are those of the {sample} units. Intervals were too narrow in simulated tables of this \
+         size if rho is given (docs/SCALE.md)"
     )
 }
 
