@@ -50,7 +50,7 @@ impl RecordBatches {
         self.schema.fields().iter().map(|field| field.name().clone()).collect()
     }
 
-    /// The batch `i`, if there are so many.
+    /// The batch `i`; `None` past the last one.
     pub(super) fn get(&self, i: usize) -> Option<RecordBatch> {
         self.batches.get(i).cloned()
     }
