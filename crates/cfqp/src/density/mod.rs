@@ -12,6 +12,7 @@ mod heads;
 mod law;
 mod levels;
 mod member;
+mod members;
 mod network;
 mod refit;
 mod rows;
@@ -30,12 +31,14 @@ pub(crate) use law::Noise;
 pub use law::NoiseLaw;
 pub(crate) use levels::{Correlation, LevelCalibration};
 pub(crate) use member::{Member, RowSummary};
+pub(crate) use members::FittedMember;
 pub use network::ClassWeights;
 pub(crate) use network::{
-    Form, MAX_LOGIT_CHANGE, MAX_SCALE_CHANGE, T_HALF_RANGE, X_HALF_RANGE, interaction_count,
+    Form, HIDDEN, MAX_LOGIT_CHANGE, MAX_SCALE_CHANGE, T_COSINES, T_HALF_RANGE, X_HALF_RANGE,
+    interaction_count,
 };
 pub(crate) use rows::Rows;
 pub(crate) use scale::OutcomeScale;
-pub(crate) use selection::{FittedMember, Problem, Score, Selected, Tried};
+pub(crate) use selection::{Problem, Score, Selected, Tried};
 pub(crate) use streaming::{Shards, Streamed};
 pub(crate) use views::{Question, class_views};

@@ -9,6 +9,7 @@
 //! change the response to the treatment; phi is a perceptron with two hidden layers,
 //! shared by all classes. All parameters are one flat array, with Gaussian priors about 0.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use rand::RngExt as _;
@@ -27,6 +28,13 @@ pub(crate) const T_HALF_RANGE: f64 = 1.8;
 /// The most that covariates and treatments change a logarithm of a scale, and a logit of a class.
 pub(crate) const MAX_SCALE_CHANGE: f64 = 3.0;
 pub(crate) const MAX_LOGIT_CHANGE: f64 = 15.0;
+
+/// The width of the hidden layers, and the cosines of a treatment with many values ...
+pub(crate) const HIDDEN: usize = 32;
+pub(crate) const T_COSINES: usize = 6;
+/// ... and the most of them for many subjects.
+const MAX_HIDDEN: usize = 96;
+pub(crate) const MAX_COSINES: usize = 64;
 
 /// The prior precision of products of covariates and treatments.
 pub(super) const INTERACTION_PRECISION: f64 = 20.0;
@@ -205,7 +213,7 @@ impl Form {
 
     /// Whether its sizes are those of a sensible network.
     pub(crate) fn is_bounded(&self) -> bool {
-        let cosines = self.x_cosines.iter().chain(&self.t_cosines).all(|&count| count <= 64);
+        let cosines = self.x_cosines.iter().chain(&self.t_cosines).all(|&count| count <= MAX_COSINES);
         let sizes = (1..=1000).contains(&self.classes) && self.hidden <= 4096 && self.inputs() < 1 << 20;
         let laws = &self.outcome_laws;
         let sound = laws.iter().enumerate().all(|(j, law)| law.is_sound(j, laws));
@@ -591,6 +599,109 @@ impl Form {
     }
 }
 
+/// The size of a network. It grows with the number of subjects: otherwise the error that networks of one size have in common
+/// would in the end be larger than the differences between members, of which intervals are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Capacity {
+    /// The cosines of a treatment, if it has any.
+    pub t_cosines: usize,
+    /// The width of the hidden layers, if there are any.
+    pub hidden: usize,
+}
+
+impl Capacity {
+    /// The capacity for members of an ensemble with this many subjects in all.
+    pub(crate) fn new(subjects: usize) -> Self {
+        let growth = |from: f64| (subjects as f64 / from).max(1.0).powf(0.25);
+        let t_cosines = (T_COSINES as f64 * growth(2000.0)).round() as usize;
+        let hidden = 8 * (HIDDEN as f64 / 8.0 * growth(50_000.0)).round() as usize;
+        Self { t_cosines: t_cosines.min(MAX_COSINES), hidden: hidden.min(MAX_HIDDEN) }
+    }
+}
+
+impl Form {
+    /// This form with at least the given capacity.
+    pub(super) fn with_capacity(&self, capacity: Capacity) -> Self {
+        let at_least = |have: usize, wanted: usize| if have == 0 { 0 } else { have.max(wanted) };
+        Self {
+            t_cosines: self.t_cosines.iter().map(|&c| at_least(c, capacity.t_cosines)).collect(),
+            hidden: at_least(self.hidden, capacity.hidden),
+            ..self.clone()
+        }
+    }
+
+    /// Parameters of the larger form `to` with which it computes what this form computes with `parameters`. New hidden units
+    /// have random inputs, and nothing depends on them yet.
+    pub(super) fn extend(&self, parameters: &[f32], to: &Self, rng: &mut Rng) -> Vec<f32> {
+        let known: HashMap<Place, f32> = self.places().into_iter().zip(parameters.iter().copied()).collect();
+        let is_new = |unit: usize| unit >= self.hidden;
+        let extended = to.places().into_iter().zip(to.init(rng)).map(|(place, drawn)| {
+            let unused = match place {
+                Place { part: Part::Hidden2, row, column } => is_new(row) && !is_new(column),
+                Place { part: Part::Output, column, .. } => is_new(column),
+                _ => false,
+            };
+            if unused { 0.0 } else { known.get(&place).copied().unwrap_or(drawn) }
+        });
+        extended.collect()
+    }
+
+    /// What every parameter belongs to, in their order.
+    fn places(&self) -> Vec<Place> {
+        let (h, heads, d) = (self.hidden, self.heads(), self.outcomes);
+        let numbers = |count: usize| (0..count).collect::<Vec<_>>();
+        let cosines = |first: usize, counts: &[usize]| -> Vec<usize> {
+            let of_column =
+                |(i, &count): (usize, &usize)| (0..=count).map(move |j| first + i * MAX_FEATURES + j);
+            counts.iter().enumerate().flat_map(of_column).collect()
+        };
+        let curves = [numbers(self.d_x()), cosines(self.d_x(), &self.t_cosines)].concat();
+        let products = (0..self.interaction_features()).map(|i| self.d_x() * MAX_FEATURES + i);
+        let additive = cosines(0, &self.x_cosines).into_iter().chain(products).collect();
+        let parts = [
+            (Part::Hidden1, numbers(self.inputs()), numbers(h)),
+            (Part::Bias1, numbers(1), numbers(h)),
+            (Part::Hidden2, numbers(h), numbers(h)),
+            (Part::Bias2, numbers(1), numbers(h)),
+            (Part::Output, numbers(d + heads), numbers(h)),
+            (Part::Intercept, numbers(1), numbers(heads)),
+            (Part::Curves, curves, numbers(heads)),
+            (Part::Additive, numbers(d), additive),
+            (Part::Others, numbers(1), numbers(self.len() - self.parts().scale.start)),
+        ];
+        let of_part = |(part, rows, columns): (Part, Vec<usize>, Vec<usize>)| -> Vec<Place> {
+            let row = |row| columns.iter().map(move |&column| Place { part, row, column });
+            rows.into_iter().flat_map(row).collect()
+        };
+        parts.into_iter().flat_map(of_part).collect()
+    }
+}
+
+/// More than the features of one column.
+const MAX_FEATURES: usize = 1 + MAX_COSINES;
+
+/// What a parameter belongs to: rows and columns have the same numbers in forms of any capacity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Place {
+    part: Part,
+    row: usize,
+    column: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Part {
+    Hidden1,
+    Bias1,
+    Hidden2,
+    Bias2,
+    Output,
+    Intercept,
+    Curves,
+    Additive,
+    /// Scales, weights and shape, whose number does not depend on the capacity.
+    Others,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -630,6 +741,25 @@ mod tests {
             let back = [after[2], after[0], after[1]];
             assert!(before.iter().zip(back).all(|(a, b)| (a - b).abs() < 1e-9), "class 0 became class 2");
         }
+    }
+
+    #[test]
+    fn a_larger_network_computes_the_same_at_first() {
+        let rows = lines(&[1.0, -1.0], 20, 2, 0.3).rows;
+        let all: Vec<usize> = (0..20).collect();
+        let mut rng = stream(5, &["parameters"]);
+        let capacity = Capacity { t_cosines: 9, hidden: 7 };
+        for form in [form(), Form { hidden: 0, outcomes: 1, interactions: false, ..form() }] {
+            let larger = form.with_capacity(capacity);
+            assert_eq!(larger.t_cosines, [9]);
+            assert_eq!(larger.hidden, if form.hidden == 0 { 0 } else { 7 });
+            let parameters: Vec<f32> = (0..form.len()).map(|_| rng.random_range(-0.5..0.5)).collect();
+            let extended = form.extend(&parameters, &larger, &mut rng);
+            let before = Member { form, parameters }.log_likelihoods(&rows, &all);
+            let after = Member { form: larger, parameters: extended }.log_likelihoods(&rows, &all);
+            assert!(before.iter().zip(&after).all(|(a, b)| (a - b).abs() < 1e-5), "{before:?} {after:?}");
+        }
+        assert_eq!(form().with_capacity(Capacity { t_cosines: 1, hidden: 1 }), form());
     }
 
     #[test]

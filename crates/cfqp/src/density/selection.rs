@@ -4,17 +4,13 @@
 //! held-out fold. A fold also decides when its own training stops, so held-out likelihoods are slightly too high, for all
 //! candidates alike. The number of classes is the smallest that no larger one beats by more than 1.5 standard errors.
 
-use std::collections::BTreeMap;
-
 use rand::RngExt as _;
 use rand::seq::SliceRandom as _;
 
 use super::additive::{Additive, Basis, Solution};
 use super::heads::HeadLaw;
 use super::law::NoiseLaw;
-use super::member::Member;
 use super::network::{ClassWeights, Form};
-use super::refit::refit_responses;
 use super::rows::Rows;
 use super::training::{Schedule, Task, train};
 use crate::math::{mean, paired_difference};
@@ -25,7 +21,7 @@ use crate::{Result, stream};
 const FOLDS: usize = 5;
 /// Subjects on which candidates are compared, and on which starts are searched for.
 const MAX_SELECTION_SUBJECTS: usize = 6000;
-const MAX_START_SUBJECTS: usize = 1500;
+pub(super) const MAX_START_SUBJECTS: usize = 1500;
 /// Random starts of the search, and the solutions that networks are trained from.
 const RUNS_PER_CLASS: usize = 16;
 const STARTS: usize = 2;
@@ -190,7 +186,7 @@ impl Problem<'_> {
     }
 
     /// The best additive mixtures of a sample of the subjects, as P(class) of those subjects.
-    fn starts(&self, subjects: &[usize], classes: usize, interactions: bool) -> Vec<Solution> {
+    pub(super) fn starts(&self, subjects: &[usize], classes: usize, interactions: bool) -> Vec<Solution> {
         let searched = &subjects[..subjects.len().min(MAX_START_SUBJECTS)];
         let search = Additive::new(self.rows, searched, self.basis(interactions));
         let rounds: Vec<usize> = (0..4).collect();
@@ -237,7 +233,7 @@ impl Problem<'_> {
     }
 
     /// P(class) of the training subjects: the start, continued without the held-out subjects.
-    fn refined_start(
+    pub(super) fn refined_start(
         &self,
         start: &Solution,
         searched: &[usize],
@@ -423,162 +419,6 @@ fn smallest_not_beaten(scores: &[&Score]) -> usize {
     (0..scores.len()).find(|&i| !beaten(i)).unwrap_or(0)
 }
 
-/// A member of an ensemble, and the subjects that it was not fitted to.
-pub(crate) struct FittedMember {
-    pub member: Member,
-    pub held_out: Vec<usize>,
-    pub steps: usize,
-    /// Of the curve of every class.
-    pub smoothness: Vec<f64>,
-}
-
-impl FittedMember {
-    /// Gives class k the place `order[k]`.
-    fn reorder(&mut self, order: &[usize]) {
-        self.member.reorder(order);
-        let old = self.smoothness.clone();
-        order.iter().zip(old).for_each(|(&to, smoothness)| self.smoothness[to] = smoothness);
-    }
-}
-
-/// With fewer subjects than this, members are fitted to three quarters instead of halves.
-const FEW_SUBJECTS: usize = 200;
-/// Random starts of the search of one member.
-const MEMBER_RUNS_PER_CLASS: usize = 8;
-
-impl Problem<'_> {
-    /// Trains `count` members on halves of the subjects, each from scratch. At least half of them have the chosen number of
-    /// classes, in the same order; the others stand for other numbers.
-    pub(crate) fn members(&self, selected: &Selected, count: usize) -> Result<Vec<FittedMember>> {
-        self.monitor.stage(Stage::Ensemble, count);
-        let subjects = self.sample(usize::MAX, "members");
-        let choices = self.member_choices(selected, count);
-        let mut starts: BTreeMap<usize, Vec<Solution>> = BTreeMap::new();
-        for choice in &choices {
-            if choice.classes > 1 && !starts.contains_key(&choice.classes) {
-                let found = self.starts(&subjects, choice.classes, choice.interactions);
-                starts.insert(choice.classes, found);
-            }
-        }
-        let parts: Vec<(Vec<usize>, Vec<usize>)> =
-            (0..count).flat_map(|split| self.parts(split)).take(count).collect();
-        let jobs: Vec<usize> = (0..count).collect();
-        let mut members = self.pool.try_map(jobs, |i| {
-            let ((train_on, held_out), choice) = (&parts[i], choices[i]);
-            let mut rng = stream(self.seed, &["density", "member", &i.to_string()]);
-            let found = starts.get(&choice.classes).map_or(&[][..], Vec::as_slice);
-            let start = self.member_start(choice, train_on, found, &subjects, &mut rng);
-            let task = Task { rows: self.rows, train: train_on, held_out, start: &start };
-            let schedule = Schedule::new(train_on.len());
-            let form = self.form(choice);
-            let mut trained = train(&form, &task, &schedule, &mut rng, self.monitor)?;
-            if self.refits_responses() {
-                trained.member.parameters = refit_responses(&form, &task, trained.member.parameters);
-            }
-            self.monitor.epoch(-trained.likelihood);
-            Ok(FittedMember {
-                member: trained.member,
-                held_out: held_out.clone(),
-                steps: trained.steps,
-                smoothness: start.smoothness,
-            })
-        })?;
-        self.align(&mut members);
-        Ok(members)
-    }
-
-    /// Whether early stopping would shrink the responses to the treatments: outcomes that are not numbers tell little of
-    /// them, and treatments of few values have no curve beside the slope.
-    fn refits_responses(&self) -> bool {
-        !self.outcome_laws.is_empty() || self.t_cosines.contains(&0)
-    }
-
-    /// The form of every member: the chosen one first, then others in proportion to their probability.
-    fn member_choices(&self, selected: &Selected, count: usize) -> Vec<Choice> {
-        let mut choices = Vec::new();
-        for &(classes, probability) in &selected.others {
-            let own = (count as f64 * probability).round() as usize;
-            let left = (count / 2).saturating_sub(choices.len());
-            choices.extend(std::iter::repeat_n(Choice { classes, ..selected.choice }, own.min(left)));
-        }
-        let chosen = std::iter::repeat_n(selected.choice, count - choices.len());
-        chosen.chain(choices).collect()
-    }
-
-    /// The number of members per split, each without one part of the subjects: both halves, or three quarters four times.
-    pub(super) fn members_per_split(&self) -> usize {
-        if self.rows.subjects.len() < FEW_SUBJECTS { 4 } else { 2 }
-    }
-
-    /// The variance of the ensemble's error over that between members: p - 1 for members that each lack 1/p of the subjects
-    /// (the delete-d jackknife).
-    pub(crate) fn error_ratio(&self) -> f64 {
-        self.members_per_split() as f64 - 1.0
-    }
-
-    /// Random parts of the subjects with their complements.
-    fn parts(&self, split: usize) -> Vec<(Vec<usize>, Vec<usize>)> {
-        let mut subjects: Vec<usize> = (0..self.rows.subjects.len()).collect();
-        subjects.shuffle(&mut stream(self.seed, &["density", "halves", &split.to_string()]));
-        let parts = self.members_per_split();
-        let part = |out: usize| {
-            let held_out = |i: usize| i * parts / subjects.len() == out;
-            let mut split = (Vec::new(), Vec::new());
-            for (i, &subject) in subjects.iter().enumerate() {
-                if held_out(i) { split.1.push(subject) } else { split.0.push(subject) }
-            }
-            split
-        };
-        (0..parts).map(part).collect()
-    }
-
-    /// The solution with the largest evidence on the member's own subjects: of its own random starts, and of those found
-    /// with all subjects.
-    fn member_start(
-        &self,
-        choice: Choice,
-        train_on: &[usize],
-        starts: &[Solution],
-        searched: &[usize],
-        rng: &mut crate::Rng,
-    ) -> Solution {
-        let classes = choice.classes;
-        if classes == 1 {
-            return Solution::one_class(train_on.len());
-        }
-        let few = &train_on[..train_on.len().min(MAX_START_SUBJECTS)];
-        let search = Additive::new(self.rows, few, self.basis(choice.interactions));
-        let mut found = search.search(classes, classes * MEMBER_RUNS_PER_CLASS, 1, rng);
-        for start in starts {
-            found.push(self.refined_start(start, searched, few, choice));
-        }
-        let best = Solution::best_distinct(found, classes, 1).remove(0);
-        if few.len() == train_on.len() {
-            return best;
-        }
-        self.refined_start(&best, few, train_on, choice)
-    }
-
-    /// Orders the classes of every member like those of the first with the same number of classes.
-    fn align(&self, members: &mut [FittedMember]) {
-        let subjects = self.sample(MAX_START_SUBJECTS, "align");
-        let mut references: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
-        for half in members {
-            let classes = half.member.form.classes;
-            let posteriors = half.member.posteriors(self.rows, &subjects);
-            match references.get(&classes) {
-                None => {
-                    references.insert(classes, posteriors);
-                }
-                Some(reference) => {
-                    let table = super::additive::overlap_table(reference, &posteriors, classes);
-                    half.reorder(&crate::math::best_assignment(&table, classes));
-                }
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -637,19 +477,5 @@ mod tests {
             "a small gain of every subject counts"
         );
         assert_eq!(smallest_not_beaten(&[&one, &two, &score(3, shuffled(0.2))]), 2, "numbers may be skipped");
-    }
-
-    #[test]
-    fn subjects_are_held_out_once_per_split() {
-        let data = lines(&[1.0], 50, 2, 0.3);
-        let pool = Pool::new(1).unwrap();
-        let problem = problem(&data.rows, &pool);
-        assert_eq!(problem.error_ratio(), 3.0);
-        let parts = problem.parts(0);
-        assert_eq!(parts.len(), 4);
-        let mut held_out: Vec<usize> = parts.iter().flat_map(|(_, held_out)| held_out.clone()).collect();
-        held_out.sort_unstable();
-        assert_eq!(held_out, (0..50).collect::<Vec<_>>());
-        assert!(parts.iter().all(|(train, held_out)| train.len() + held_out.len() == 50));
     }
 }

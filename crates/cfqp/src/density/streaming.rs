@@ -8,9 +8,10 @@ use rand::RngExt as _;
 use rand::seq::SliceRandom as _;
 
 use super::member::Member;
-use super::network::Form;
+use super::members::FittedMember;
+use super::network::Capacity;
 use super::rows::Rows;
-use super::selection::{FittedMember, Problem};
+use super::selection::Problem;
 use super::training::Learner;
 use crate::math::mean;
 use crate::runtime::Stage;
@@ -91,11 +92,12 @@ impl Problem<'_> {
         let subjects = shards.subjects() / parts * (parts - 1);
         let plan = Plan::new(subjects);
         self.monitor.stage(Stage::AllRows, plan.passes * shards.count());
-        let forms: Vec<Form> = members.iter().map(|member| member.member.form.clone()).collect();
-        let known = members.iter().zip(&forms);
+        let larger: Vec<Member> =
+            members.iter().enumerate().map(|(i, known)| self.larger(i, known, shards)).collect();
+        let known = members.iter().zip(&larger);
         let mut learners: Vec<Learner<'_>> = known
-            .map(|(known, form)| {
-                Learner::new(form, &known.smoothness, subjects, known.member.parameters.clone())
+            .map(|(known, Member { form, parameters })| {
+                Learner::new(form, &known.smoothness, subjects, parameters.clone())
             })
             .collect();
         let total = (plan.passes * shards.count()) as f64;
@@ -107,12 +109,20 @@ impl Problem<'_> {
                 let jobs = learners.into_iter().enumerate().collect();
                 learners =
                     self.pool.try_map(jobs, |(i, learner)| self.learn(i, learner, &part, plan.batch))?;
-                self.monitor.epoch(self.held_out_loss(&members[0], learners[0].averaged(), SHOWN));
+                self.monitor.epoch(self.held_out_loss(&members[0], &learners[0].averaged(), SHOWN));
             }
         }
-        let learned: Vec<_> = learners.into_iter().map(|l| (l.averaged().to_vec(), l.steps())).collect();
+        let learned: Vec<_> = learners.iter().map(|learner| (learner.averaged(), learner.steps())).collect();
         let improved = self.keep_better(members, learned);
         Ok(Streamed { passes: plan.passes, improved })
+    }
+
+    /// Member `i` with the capacity for all rows; it computes what it did.
+    fn larger(&self, i: usize, known: &FittedMember, shards: &dyn Shards) -> Member {
+        let Member { form, parameters } = &known.member;
+        let larger = form.with_capacity(Capacity::new(self.rows.subjects.len() + shards.subjects()));
+        let mut rng = stream(self.seed, &["density", "capacity", &i.to_string()]);
+        Member { parameters: form.extend(parameters, &larger, &mut rng), form: larger }
     }
 
     /// Lets member `i` learn from its part of a shard.
@@ -148,24 +158,23 @@ impl Problem<'_> {
         (0..shard.rows.subjects.len()).filter(|_| rng.random_range(0..parts) != held_out).collect()
     }
 
-    /// The mean negative log-likelihood of at most `count` held-out subjects of `known`, with other parameters.
-    fn held_out_loss(&self, known: &FittedMember, parameters: &[f32], count: usize) -> f64 {
-        let member = Member { form: known.member.form.clone(), parameters: parameters.to_vec() };
+    /// The mean negative log-likelihood of `member` over at most `count` held-out subjects of `known`.
+    fn held_out_loss(&self, known: &FittedMember, member: &Member, count: usize) -> f64 {
         let subjects = &known.held_out[..known.held_out.len().min(count)];
         -mean(&member.log_likelihoods(self.rows, subjects))
     }
 
-    /// Replaces the parameters of every member by those learned, unless they are worse; gives the number of those replaced.
-    fn keep_better(&self, members: &mut [FittedMember], learned: Vec<(Vec<f32>, usize)>) -> usize {
+    /// Replaces every member by what it has learned, unless that is worse; gives the number of those replaced.
+    fn keep_better(&self, members: &mut [FittedMember], learned: Vec<(Member, usize)>) -> usize {
         let jobs = members.iter().zip(&learned).collect();
-        let better = self.pool.map(jobs, |(known, (parameters, _)): (&FittedMember, &(Vec<f32>, usize))| {
-            let loss = |parameters: &[f32]| self.held_out_loss(known, parameters, MAX_COMPARED);
+        let better = self.pool.map(jobs, |(known, (member, _)): (&FittedMember, &(Member, usize))| {
+            let loss = |member: &Member| self.held_out_loss(known, member, MAX_COMPARED);
             // not a number is not better
-            loss(parameters) <= loss(&known.member.parameters)
+            loss(member) <= loss(&known.member)
         });
-        for ((known, (parameters, steps)), &better) in members.iter_mut().zip(learned).zip(&better) {
+        for ((known, (member, steps)), &better) in members.iter_mut().zip(learned).zip(&better) {
             if better {
-                known.member.parameters = parameters;
+                known.member = member;
                 known.steps += steps;
             }
         }

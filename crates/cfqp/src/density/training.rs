@@ -251,9 +251,9 @@ impl<'a> Learner<'a> {
         }
     }
 
-    /// The averaged parameters.
-    pub(super) fn averaged(&self) -> &[f32] {
-        &self.average
+    /// The network with the averaged parameters.
+    pub(super) fn averaged(&self) -> Member {
+        Member { form: self.form.clone(), parameters: self.average.clone() }
     }
 
     /// The number of steps so far.

@@ -8,8 +8,8 @@ use crate::config::{Base, Classes, FitConfig};
 use crate::data::table::LargeTable;
 use crate::data::{Dataset, OutcomeKind};
 use crate::density::{
-    Ensemble, FittedMember, LevelCalibration, Member, OutcomeScale, Problem, RowSummary, Rows, Score,
-    Selected, Streamed, Tried, class_views,
+    Ensemble, FittedMember, HIDDEN, LevelCalibration, Member, OutcomeScale, Problem, RowSummary, Rows, Score,
+    Selected, Streamed, T_COSINES, Tried, class_views,
 };
 use crate::math::{adjusted_rand_index, mean};
 use crate::model::abduction::most_probable;
@@ -22,13 +22,11 @@ use crate::{Error, Result};
 const MAX_OUTCOMES: usize = 8;
 /// The largest number of covariates.
 const MAX_COVARIATES: usize = 512;
-/// The width of the hidden layers.
-const HIDDEN: usize = 32;
 /// The number of members: both halves of four splits.
 const MEMBERS: usize = 8;
-/// Cosines of a column with many values ...
+/// Cosines of a covariate with many values ...
 const COSINES: usize = 6;
-/// ... and of a covariate where there are few subjects; none if there are still fewer.
+/// ... and where there are few subjects; none if there are still fewer.
 const FEW_COSINES: usize = 2;
 /// Subjects per coefficient of the covariates' cosines, and of products of covariates and treatments.
 const SUBJECTS_PER_COEFFICIENT: usize = 5;
@@ -151,8 +149,7 @@ fn streamed_note(table: &LargeTable, streamed: Streamed, members: usize) -> Stri
     };
     format!(
         "explored on {sample} of {all} units; members trained on streamed halves of all units, in {passes}{kept}; class \
-         sizes, scores and calibration are those of the {sample} units. Intervals were too narrow in simulated tables of this \
-         size if rho is given (docs/SCALE.md)"
+         sizes, scores and calibration are those of the {sample} units"
     )
 }
 
@@ -242,7 +239,7 @@ fn problem<'a>(context: &'a Context<'_>, rows: &'a Rows, heads: &OutcomeHeads) -
     Problem {
         rows,
         x_cosines: (0..d_x).map(|column| cosines(column, x_cosines)).collect(),
-        t_cosines: (d_x..rows.width).map(|column| cosines(column, COSINES)).collect(),
+        t_cosines: (d_x..rows.width).map(|column| cosines(column, T_COSINES)).collect(),
         interactions: !linear && affordable(2 * d_x * d_t),
         outcome_laws: heads.laws.clone(),
         hidden: if linear { 0 } else { HIDDEN },
