@@ -16,7 +16,7 @@ use crate::work;
 /// What a fit may use.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct FitResources {
+pub(crate) struct FitResources {
     threads: Option<usize>,
     checkpoint: Option<PathBuf>,
     resume: bool,
@@ -24,7 +24,7 @@ struct FitResources {
 }
 
 impl FitResources {
-    fn resolve(self) -> Resources {
+    pub(crate) fn resolve(self) -> Resources {
         let Self { threads, checkpoint, resume, memory } = self;
         Resources { checkpoint, resume, memory, ..resources(threads) }
     }
@@ -69,7 +69,7 @@ pub(crate) fn fit(
 }
 
 /// Refuses a table to which no model can be fitted.
-fn check_problems(summary: &TableSummary) -> Result<()> {
+pub(crate) fn check_problems(summary: &TableSummary) -> Result<()> {
     match summary.problems.first() {
         None => Ok(()),
         Some(problem) => Err(Error::data("table", problem, "fix the table, or choose other columns")),

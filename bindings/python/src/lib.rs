@@ -5,6 +5,7 @@
 
 mod answers;
 mod arrow;
+mod compare;
 mod error;
 mod fit;
 mod json;
@@ -21,6 +22,8 @@ mod _cfqp {
     use super::answers::Answers;
     #[pymodule_export]
     use super::arrow::ArrowValues;
+    #[pymodule_export]
+    use super::compare::{compare, default_methods, summarise_runs};
     #[pymodule_export]
     use super::fit::{check, fit, score_classes};
     #[pymodule_export]

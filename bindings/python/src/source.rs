@@ -90,6 +90,26 @@ impl Source {
         }
     }
 
+    /// The path of arrays in a file.
+    pub(crate) fn npz(&self) -> Option<&Path> {
+        match &self.0 {
+            Kind::Input(UnitsInput::Npz(path)) => Some(path),
+            _ => None,
+        }
+    }
+
+    /// The table.
+    pub(crate) fn table(&self) -> Result<TableInput> {
+        match &self.0 {
+            Kind::Input(UnitsInput::Table(table)) => Ok(table.clone()),
+            _ => Err(Error::data(
+                self.name(),
+                "these are arrays, not a table",
+                "give a table with named columns",
+            )),
+        }
+    }
+
     /// The units of a fit.
     pub(crate) fn training(&self) -> Result<Training> {
         match &self.0 {

@@ -15,7 +15,7 @@ from conftest import REPOSITORY
 
 PACKAGE = Path(cfqp.__file__).parent
 ROOT = Path(__file__).resolve().parents[1]
-OTHERS = ("spark", "ray", "_partitions", "_group_fits")
+OTHERS = ("spark", "ray", "_ray_tasks", "_partitions", "_group_fits")
 """Modules that need packages of their own and have their own tests."""
 
 pytestmark = pytest.mark.filterwarnings("ignore::cfqp.AnswerWarning")
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::cfqp.AnswerWarning")
 
 def modules():
     names = [info.name for info in pkgutil.iter_modules([str(PACKAGE)])]
-    return [name for name in names if name != "_cfqp" and not any(other in name for other in OTHERS)]
+    return [name for name in names if name not in ("_cfqp", *OTHERS)]
 
 
 def test_importing_is_light():

@@ -92,3 +92,16 @@ class TestRay(Contract):
         assert swept.table["status"].to_pylist() == ["ok", "failed"]
         assert swept.failures["error"].to_pylist() == ["WorkerCrashedError"]
         assert swept.best.n_classes_ == 1
+
+    def test_a_comparison_has_the_scores_of_one_process(self, engine: Ray) -> None:
+        data, test = (cfqp.simulate("oscillator", n=n, seed=n) for n in (120, 40))
+        settings = cfqp.CFQP(base="linear", epochs=2, max_classes=2, members=2)
+        # the published algorithm gets the number of classes that cfqp chooses
+        options = {"methods": ["residual", "cfqp-kmeans", "cfqp"], "seeds": 2, "estimator": settings}
+        here, there = cfqp.compare(data, test, **options), cfqp.ray.compare(data, test, **options)
+        columns = ["method", "seed", "error", "cf_mse", "classes", "coverage"]
+        assert there.table.select(columns).equals(here.table.select(columns))
+        assert there.failures == []
+        failed = cfqp.ray.compare(data, test, methods=["sc", "residual"], seeds=1, estimator=settings, window=-1.0)
+        assert [run["scores"] is None for run in failed] == [True, False]
+        assert "window" in failed.failures[0]["error"]

@@ -13,6 +13,7 @@
 from ._arrays import ArrayAnswers, Arrays
 from ._cfqp import __version__
 from ._check import check
+from ._compare import Comparison, compare
 from ._errors import (
     AnswerWarning,
     CfqpError,
@@ -35,6 +36,7 @@ __all__ = [
     "CfqpError",
     "Check",
     "ClassScores",
+    "Comparison",
     "ConfigError",
     "DataError",
     "Diagnosis",
@@ -48,6 +50,7 @@ __all__ = [
     "Verdict",
     "__version__",
     "check",
+    "compare",
     "load",
     "simulate",
 ]

@@ -23,18 +23,18 @@ class Truth:
 
     Attributes
     ----------
-    z : ndarray
-        The class of every unit.
     t_new, y_new : ndarray
-        Another treatment, and the outcome under it.
+        Another treatment of every unit, and the outcome under it.
+    z : ndarray or None
+        The class of every unit, if it is known.
     y_bayes : ndarray or None
         The best answer that the observed values allow, if it is known.
     """
 
-    z: NDArray[Any]
     t_new: NDArray[Any]
     y_new: NDArray[Any]
-    y_bayes: NDArray[Any] | None
+    z: NDArray[Any] | None = None
+    y_bayes: NDArray[Any] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +129,8 @@ def simulate(world: str = "crossing", n: int = 1000, seed: int = 0, **options: f
         bayes = None if bayes is None else bayes.reshape(-1)
     group = arrays.get("group")
     units = Arrays(arrays["x"], _one_column(arrays["t"]), y, None if group is None else group.astype(np.int64))
-    return Simulated(units, Truth(arrays["z"].reshape(-1).astype(np.int64), _one_column(arrays["t_new"]), y_new, bayes), columns)
+    truth = Truth(_one_column(arrays["t_new"]), y_new, arrays["z"].reshape(-1).astype(np.int64), bayes)
+    return Simulated(units, truth, columns)
 
 
 def _numbered(role: str, array: NDArray[Any]) -> list[str]:

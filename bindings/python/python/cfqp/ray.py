@@ -1,12 +1,10 @@
-"""Questions, fits and sweeps on Ray: one model asked about a data set of any size, many models fitted at once.
+"""Questions, fits, sweeps and comparisons on Ray: one model asked about a data set of any size, many models fitted at once.
 
 Workers need this package; see `docs/CLUSTERS.md`.
 """
 
 from __future__ import annotations
 
-import itertools
-import json
 import zlib
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -17,9 +15,9 @@ import pyarrow.compute as pc
 import ray
 import ray.data
 
-from ._errors import ConfigError, DataError
+from ._errors import DataError
 from ._estimator import CFQP
-from ._group_fits import GroupFits, check_keys, failure, fit_group, fit_record, record_schema, worker_estimator
+from ._group_fits import GroupFits, check_keys, fit_group, worker_estimator
 from ._partitions import (
     BATCH_ROWS,
     Asked,
@@ -32,13 +30,14 @@ from ._partitions import (
     open_model,
     worker_model,
 )
+from ._ray_tasks import Sweep, collect, compare, sweep
 
 if TYPE_CHECKING:
     from ray.data import Dataset
 
     from ._treatments import TreatmentLike
 
-__all__ = ["GroupFits", "Sweep", "counterfactual", "curve", "effect", "fit_by", "sweep"]
+__all__ = ["GroupFits", "Sweep", "compare", "counterfactual", "curve", "effect", "fit_by", "sweep"]
 
 _ACTOR_CPUS = 0.25
 """What an actor reserves. There is one per core, so the rest is free for tasks that read blocks, also again after a lost node:
@@ -165,70 +164,7 @@ def fit_by(
 
     grouped = ds.groupby(by if isinstance(by, str) else keys, num_partitions=partitions or _FITS_PER_CPU * _cpus())
     frame = grouped.map_groups(fit, batch_format="pyarrow", num_cpus=settings.threads)
-    return GroupFits(frame, by, collect=lambda: _collect(frame))
-
-
-class Sweep(GroupFits):
-    """The fits of a sweep, by their number. The columns after `run` are the parameters, as JSON texts."""
-
-    @property
-    def best(self) -> CFQP:
-        """The model with the smallest `val_nll`.
-
-        Raises
-        ------
-        FitError
-            If no fit succeeded.
-        """
-        scores = dict(zip(self.keys(), self.table["val_nll"].to_pylist(), strict=True))
-        known = {run: score for run, score in scores.items() if score is not None}
-        if not known:
-            self.raise_failures()
-        return self.models[min(known, key=known.__getitem__)]
-
-
-def sweep(
-    data: Any, grid: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]], *, estimator: CFQP | None = None,
-    validation: Any = None, timeout: float | None = None, **columns: Any,
-) -> Sweep:  # fmt: skip
-    """Fits the same units with many settings, each in a Ray task, and tabulates held-out scores.
-
-    Parameters
-    ----------
-    data : pyarrow.Table, any table that pyarrow reads, or ray.data.Dataset
-        The units. It is put into the object store once.
-    grid : mapping or sequence of mappings
-        The values of every parameter of `CFQP`, of which all combinations are fitted:
-        ``{"classes": [1, 2, 3], "random_state": range(5)}``. A sequence has the parameters of every fit.
-    estimator : CFQP, optional
-        The other settings. With `threads=None` a fit has one thread. A task reserves as many CPUs as a fit has threads.
-    validation
-        Units for selection and calibration, like `data`; by default a part of `data`, or every unit in turn.
-    timeout : float, optional
-        The longest time of one fit, in seconds; a longer one is reported as failed.
-    **columns
-        The columns `x`, `t`, `y`, ... as for `CFQP.fit`.
-
-    Returns
-    -------
-    Sweep
-        One row per fit: `run`, the parameters, then the columns of `GroupFits`. Also a fit whose worker died has a row.
-    """
-    runs = _runs(grid)
-    base = (estimator or CFQP()).get_params()
-    estimators = [worker_estimator(CFQP(**base).set_params(**run)) for run in runs]
-    table = ray.put(_table(data))
-    more = {} if validation is None else {"validation": ray.put(_table(validation))}
-    fit: Any = ray.remote(_fit)
-    refs = [fit.options(num_cpus=settings.threads).remote(table, settings, columns, timeout, more) for settings in estimators]
-    records = [_outcome(ref) for ref in refs]
-    names = list(dict.fromkeys(name for run in runs for name in run))
-    rows = [
-        {"run": i} | {name: json.dumps(run[name], default=str) for name in run} | record
-        for i, (run, record) in enumerate(zip(runs, records, strict=True))
-    ]
-    schema = pa.schema([("run", pa.int64()), *((name, pa.string()) for name in names), *record_schema()])
-    return Sweep(pa.Table.from_pylist(rows, schema), "run")
+    return GroupFits(frame, by, collect=lambda: collect(frame))
 
 
 class _Answerer:
@@ -295,40 +231,3 @@ def _arrow_schema(ds: Dataset) -> pa.Schema:
         return schema.base_schema
     first: pa.Table = ds.take_batch(1, batch_format="pyarrow")
     return first.schema
-
-
-def _collect(ds: Dataset) -> pa.Table:
-    tables = ray.get(ds.to_arrow_refs())
-    return pa.concat_tables([table for table in tables if len(table) > 0] or tables)
-
-
-def _table(data: Any) -> pa.Table:
-    if isinstance(data, ray.data.Dataset):
-        return _collect(data)
-    return data if isinstance(data, pa.Table) else pa.table(data)
-
-
-def _runs(grid: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The parameters of every fit."""
-    if isinstance(grid, Mapping):
-        runs = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
-    else:
-        runs = [dict(run) for run in grid]
-    if not runs or not runs[0]:
-        raise ConfigError("grid: there is nothing to fit", "give values of parameters, such as {'classes': [1, 2, 3]}")
-    return runs
-
-
-def _fit(
-    table: pa.Table, estimator: CFQP, columns: Mapping[str, Any], timeout: float | None, more: Mapping[str, Any]
-) -> dict[str, Any]:
-    return fit_record(table, estimator, columns, timeout, **{name: ray.get(ref) for name, ref in more.items()})
-
-
-def _outcome(ref: Any) -> dict[str, Any]:
-    """The record of a fit, also if its worker died."""
-    try:
-        record: dict[str, Any] = ray.get(ref)
-    except ray.exceptions.RayError as error:
-        return failure(error)
-    return record

@@ -30,9 +30,6 @@ const MAX_SEEDS: usize = 1000;
 const MAX_EPOCHS: usize = 1_000_000;
 /// The number of seeds with known counterfactuals.
 const DEFAULT_SEEDS: usize = 5;
-/// The methods that are compared on pairs unless others are named.
-const PAIR_METHODS: [Method; 4] =
-    [Method::Regression, Method::Residual, Method::ShrunkResidual, Method::Cfqp];
 
 const EXAMPLES: &str = "\
 Examples:
@@ -196,8 +193,7 @@ fn run_arrays(args: &CompareArgs, eval: &Path, output: &OutputArgs) -> Result<Ou
         examples: None,
     };
     let has_classes = train_z.is_some() && truth.z.is_some();
-    let methods = Method::PAPER.into_iter().filter(|method| has_classes || *method != Method::Oracle);
-    let comparison = args.comparison(&methods.collect::<Vec<_>>(), DEFAULT_SEEDS);
+    let comparison = args.comparison(&Method::defaults(false, has_classes), DEFAULT_SEEDS);
     let runs = run_comparison(args, &comparison, &trial, output)?;
     let summaries = summarise(&runs);
     let cells = ComparisonTable::new(&summaries);
@@ -236,7 +232,7 @@ fn run_pairs(args: &CompareArgs, path: &Path, output: &OutputArgs) -> Result<Out
         effects: None,
         examples: None,
     };
-    let comparison = args.comparison(&PAIR_METHODS, 1);
+    let comparison = args.comparison(&Method::defaults(true, false), 1);
     let runs = run_comparison(args, &comparison, &trial, output)?;
     let summaries = summarise(&runs);
     let cells = ComparisonTable::for_pairs(&summaries);

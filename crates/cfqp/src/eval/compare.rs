@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::runs::{ComparisonData, MethodRun, RunCache, Scores, classes_unknown, run_method};
 use crate::config::Classes;
@@ -23,13 +23,15 @@ pub trait CompareMonitor: Monitor {
 impl CompareMonitor for () {}
 
 /// Which methods to compare, with which seeds and settings.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Comparison {
     /// The methods.
     pub methods: Vec<Method>,
     /// The seeds: each method runs once with each.
     pub seeds: Vec<u64>,
     /// The settings of all methods; its seed is replaced by each of `seeds`.
+    #[serde(default)]
     pub config: MethodConfig,
 }
 

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use super::Reference;
 use crate::data::table::{
-    Block, Feature, FileOptions, Ids, Layout, ReadSummary, TableForm, TreatmentColumn, UnitBatch, list_names,
-    read_column_names,
+    Block, Feature, FileOptions, Ids, Layout, ReadSummary, TableForm, TableInput, TreatmentColumn, UnitBatch,
+    list_names, read_column_names,
 };
 use crate::data::{Dataset, Units};
 use crate::{Error, Result};
@@ -37,15 +37,17 @@ pub struct PairedUnits<'a> {
 }
 
 impl Pairs {
-    /// Reads the table `path` with one row per pair: the id of the unit in `id` or a column named as the units' own, the
+    /// Reads a table with one row per pair: the id of the unit in `id` or a column named as the units' own, the
     /// second treatment in `t_new` or `NAME_new` for every treatment, the outcome in `y_new` or `NAME_new` for every
     /// outcome. Other columns are ignored.
     ///
     /// # Errors
     /// If a column is missing, a cell is not a number, or an id is not that of a unit.
-    pub fn read(path: &Path, units: PairedUnits<'_>) -> Result<Self> {
-        let layout = pair_layout(path, units)?;
-        let read = layout.read(path, true)?;
+    pub fn read(input: impl Into<TableInput>, units: PairedUnits<'_>) -> Result<Self> {
+        let input = input.into();
+        let layout = pair_layout(&input, units)?;
+        let read = layout.read(input.clone(), true)?;
+        let path = input.name();
         let UnitBatch { data, ids, .. } = read.batch;
         let known: HashMap<String, usize> =
             (0..units.ids.len()).map(|row| (units.ids.text(row), row)).collect();
@@ -100,9 +102,10 @@ impl Pairs {
 }
 
 /// The columns of a file of pairs.
-fn pair_layout(path: &Path, units: PairedUnits<'_>) -> Result<Layout> {
+fn pair_layout(input: &TableInput, units: PairedUnits<'_>) -> Result<Layout> {
+    let path = input.name();
     let options = units.layout.map(FileOptions::from).unwrap_or_default();
-    let columns = read_column_names(&path.into(), &options)?;
+    let columns = read_column_names(input, &options)?;
     let found = |names: &[String]| {
         names.iter().find(|name| columns.contains(name)).cloned().ok_or_else(|| {
             let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
@@ -256,7 +259,7 @@ mod tests {
         std::fs::write(path("pairs.csv"), pairs).unwrap();
         let table = Table::read(path("data.csv"), &spec).unwrap();
         let units = PairedUnits { data: &table.data, ids: &table.ids, layout: Some(&table.layout) };
-        Pairs::read(&path("pairs.csv"), units)
+        Pairs::read(path("pairs.csv"), units)
     }
 
     fn spec(t: &[&str]) -> TableSpec {

@@ -70,6 +70,18 @@ impl Method {
         Self::Oracle,
     ];
 
+    /// The methods that are compared on pairs of measurements unless others are named.
+    pub const PAIRS: [Self; 4] = [Self::Regression, Self::Residual, Self::ShrunkResidual, Self::Cfqp];
+
+    /// The methods that are compared unless others are named: on pairs of measurements [`PAIRS`](Self::PAIRS), else those of
+    /// the paper, the oracle only if the true classes are known.
+    pub fn defaults(on_pairs: bool, classes_known: bool) -> Vec<Self> {
+        if on_pairs {
+            return Self::PAIRS.to_vec();
+        }
+        Self::PAPER.into_iter().filter(|method| classes_known || *method != Self::Oracle).collect()
+    }
+
     /// The name of the method.
     pub fn name(self) -> &'static str {
         match self {
