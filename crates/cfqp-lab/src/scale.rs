@@ -23,7 +23,7 @@ const TEST_SEED: usize = 1000;
 
 const EXAMPLES: &str = "\
 Examples:
-  cfqp-lab scale --rows 100000 --limits 256MB --out few       a minute
+  cfqp-lab scale --rows 100000 --limits 400MB --out few       a minute
   cfqp-lab scale --out scale                                  1, 3 and 10 million rows, with 4GB and 512MB
 
 Tables have the covariates of the world and columns of noise, t and y. They stay in the folder: a second run uses them \

@@ -40,7 +40,7 @@ Examples:
   cfqp fit data.npz --out model.cfqp --resume     continues an interrupted fit
 
 An outcome of at most 8 elements is fitted by mixture density networks, unless --base is unet or transformer. --init, \
---sharing, --epochs and --learning-rate then have no effect; nor has --resume: the fit runs again. Every unit is held out in \
+--sharing, --epochs and --learning-rate then have no effect. Every unit is held out in \
 turn, so units of --valid are only joined to those of FILE: cross-validation takes the place of the split.
 --classes auto takes, for outcomes of at most 8 elements, the smallest number of classes that no larger one beats by \
 more than 1.5 standard errors of the held-out log-likelihood, without a penalty; for larger outcomes, the smallest \

@@ -37,11 +37,11 @@ fn an_interrupted_fit_says_how_to_continue() {
 }
 
 #[test]
-fn an_interrupted_fit_of_a_table_runs_again() {
+fn a_fit_that_has_finished_nothing_runs_again() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    succeed(folder, "simulate table --world single --n 1000 --out data.npz");
-    let args = ["fit", "data.npz", "--out", "model.cfqp", "--resume"];
+    succeed(folder, "simulate oscillator --n 20000 --out data.npz");
+    let args = ["fit", "data.npz", "--base", "mlp", "--out", "model.cfqp", "--resume"];
     let mut fit = command(folder, &args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     std::thread::sleep(Duration::from_secs(1));
     assert!(fit.try_wait().unwrap().is_none(), "the fit ended within a second");

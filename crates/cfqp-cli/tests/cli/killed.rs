@@ -10,10 +10,15 @@ use crate::{command, succeed, text};
 /// Kills per fit; the next run is not killed.
 const KILLS: usize = 5;
 
-fn fit(base: &str, out: &str) -> Vec<String> {
-    let line = format!(
-        "fit data.npz --base {base} --max-classes 3 --members 3 --epochs 6 --init kmeans,gmm --seed 4 --out {out} -q"
-    );
+/// Data and settings: outcomes of many elements, and of one.
+const FITS: [&str; 3] = [
+    "series.npz --base linear --epochs 6 --init kmeans,gmm",
+    "series.npz --base mlp --epochs 6 --init kmeans,gmm",
+    "table.npz",
+];
+
+fn fit(data: &str, out: &str) -> Vec<String> {
+    let line = format!("fit {data} --max-classes 3 --members 3 --seed 4 --out {out} -q");
     line.split_whitespace().map(str::to_owned).collect()
 }
 
@@ -44,12 +49,13 @@ fn run_and_kill(folder: &Path, args: &[String], checkpoint: &Path, changes: usiz
 fn a_killed_and_resumed_fit_gives_the_same_bits() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    succeed(folder, "simulate oscillator --n 150 --out data.npz");
-    for base in ["linear", "mlp"] {
-        succeed(folder, &fit(base, "whole.cfqp").join(" "));
+    succeed(folder, "simulate oscillator --n 150 --out series.npz");
+    succeed(folder, "simulate table --world crossing --n 300 --out table.npz");
+    for data in FITS {
+        succeed(folder, &fit(data, "whole.cfqp").join(" "));
         let expected = std::fs::read(folder.join("whole.cfqp")).unwrap();
         std::fs::remove_file(folder.join("whole.cfqp")).unwrap();
-        let mut resume = fit(base, "model.cfqp");
+        let mut resume = fit(data, "model.cfqp");
         resume.push("--resume".to_owned());
         let (model, checkpoint) = (folder.join("model.cfqp"), folder.join("model.cfqp.part"));
         let mut killed = 0;
@@ -62,12 +68,12 @@ fn a_killed_and_resumed_fit_gives_the_same_bits() {
             }
             killed += 1;
         }
-        assert!(killed > 0, "{base}: no run was killed");
+        assert!(killed > 0, "{data}: no run was killed");
         if !model.exists() {
             succeed(folder, &resume.join(" "));
-            assert!(!checkpoint.exists(), "{base}: a checkpoint is left behind");
+            assert!(!checkpoint.exists(), "{data}: a checkpoint is left behind");
         }
-        assert!(std::fs::read(&model).unwrap() == expected, "{base}: the resumed model differs");
+        assert!(std::fs::read(&model).unwrap() == expected, "{data}: the resumed model differs");
         std::fs::remove_file(&model).unwrap();
         let _ = std::fs::remove_file(&checkpoint);
     }

@@ -57,7 +57,7 @@ fn a_fit_that_is_stopped_leaves_no_temporary_files() {
     let folder = folder();
     let path = folder.path();
     for wait in [300, 1500] {
-        let args: Vec<&str> = FIT.split_whitespace().chain(["--out", "m.cfqp"]).collect();
+        let args: Vec<&str> = FIT.split_whitespace().chain(["--out", "m.cfqp", "--resume"]).collect();
         let mut fit = command(path, &args)
             .env("TMPDIR", path.join("temporary"))
             .stderr(Stdio::null())

@@ -98,8 +98,8 @@ pub struct Averages {
     /// `[groups][outcomes]`
     sums: Vec<Vec<EffectSums>>,
     z: f64,
-    /// The variance of the error of an average over that between members.
-    error_ratio: f64,
+    /// See [`Model::member_error_ratios`].
+    error_ratios: [f64; 2],
 }
 
 /// Sums over the units of a group.
@@ -123,7 +123,7 @@ impl Averages {
         let outcomes: Vec<_> = tabulation.outcomes().map(|(name, range)| (name.to_owned(), range)).collect();
         let groups = 3 + model.classes();
         let sums = vec![vec![EffectSums::default(); outcomes.len()]; groups];
-        Self { outcomes, sums, z: normal_half_width(level), error_ratio: model.member_error_ratio() }
+        Self { outcomes, sums, z: normal_half_width(level), error_ratios: model.member_error_ratios() }
     }
 
     /// Adds the effects of some units.
@@ -169,7 +169,7 @@ impl Averages {
                     2 => EffectGroup::Ok,
                     g => EffectGroup::Class(g - 3),
                 };
-                averages.push(sums[o].average(name, group, self.z, self.error_ratio));
+                averages.push(sums[o].average(name, group, self.z, self.error_ratios));
             }
         }
         averages
@@ -177,7 +177,7 @@ impl Averages {
 }
 
 impl EffectSums {
-    fn average(&self, outcome: &str, group: EffectGroup, z: f64, error_ratio: f64) -> AverageEffect {
+    fn average(&self, outcome: &str, group: EffectGroup, z: f64, error_ratios: [f64; 2]) -> AverageEffect {
         let effect = self.effect / self.n;
         let variance = (self.squares / self.n - effect * effect).max(0.0);
         let sampling = variance / self.n;
@@ -185,9 +185,10 @@ impl EffectSums {
         let half_width = |distances: f64| match self.members.len() {
             0 | 1 => ((distances / self.n).powi(2) + z * z * sampling).sqrt(),
             members => {
-                // a split has error_ratio + 1 members, whose deviations add up to about zero
-                let freedom = members as f64 * error_ratio / (error_ratio + 1.0);
-                let error = (error_ratio * between + sampling).sqrt();
+                let [own, common] = error_ratios;
+                // a split has own + 1 members, whose deviations add up to about zero
+                let freedom = members as f64 * own / (own + 1.0);
+                let error = ((own + common) * between + sampling).sqrt();
                 student_half_width(z, (freedom as usize).max(1)) * error
             }
         };

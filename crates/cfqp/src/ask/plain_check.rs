@@ -127,7 +127,7 @@ impl Model {
                 members.push(self.with_member(member).effects(data, from, to, options)?.point);
             }
         }
-        let factor = self.member_error_ratio();
+        let factor: f64 = self.member_error_ratios().iter().sum();
         let own = |range: &std::ops::Range<usize>| {
             let effects = unit_means(&answers.point, range);
             let sampling = standard_deviation(&effects).powi(2) / effects.len() as f64;

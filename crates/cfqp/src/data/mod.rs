@@ -36,7 +36,7 @@ pub(crate) use named_array::NamedArray;
 pub use outcome_kind::OutcomeKind;
 pub(crate) use outcome_kind::{MAX_KIND_ELEMENTS, SeenValues, element_name};
 pub use scaler::{ChannelScaler, Scaler};
-pub(crate) use shards::{RecordForm, ShardSizes, UnitBuckets, UnitShards};
+pub(crate) use shards::{RecordForm, SeenIds, ShardSizes, UnitBuckets, UnitShards, spread_hash};
 pub use table::Warning;
 pub use unit_data::UnitData;
 pub use units::Units;

@@ -1,6 +1,7 @@
 //! One array per unit, with a mask of the observed values.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use super::column_ranges::ColumnRanges;
 use super::extremes::LostDigits;
@@ -147,6 +148,42 @@ impl Units {
             .as_ref()
             .map(|_| rows.iter().filter_map(|&row| self.mask_row(row)).flatten().copied().collect());
         Self::from_checked(self.shape.clone(), values, mask)
+    }
+
+    /// The elements of several arrays side by side, as one element after the other. An array of one unit is repeated.
+    ///
+    /// # Errors
+    /// If the numbers of units differ.
+    pub(crate) fn side_by_side(arrays: &[&Self]) -> Result<Self> {
+        let units = arrays.iter().map(|array| array.len()).max().unwrap_or(0);
+        if let Some(other) = arrays.iter().find(|array| array.len() != units && array.len() != 1) {
+            let problem = format!("{} values beside {units}", other.len());
+            return Err(Error::data("treatment", problem, "give one treatment, or one per unit"));
+        }
+        let (mut values, mut mask) = (Vec::new(), Vec::new());
+        for i in 0..units {
+            for array in arrays {
+                let row = i.min(array.len() - 1);
+                values.extend_from_slice(&array.row(row));
+                match array.mask_row(row) {
+                    Some(known) => mask.extend_from_slice(known),
+                    None => mask.resize(values.len(), true),
+                }
+            }
+        }
+        let elements = arrays.iter().map(|array| array.elements()).sum();
+        Ok(Self::from_checked(vec![elements], values, Some(mask)))
+    }
+
+    /// Some elements of every unit.
+    ///
+    /// # Panics
+    /// If there are fewer elements.
+    pub(crate) fn part(&self, elements: Range<usize>) -> Self {
+        let values = (0..self.len()).flat_map(|i| self.row(i)[elements.clone()].to_vec()).collect();
+        let known = |i: usize| self.mask_row(i).map(|mask| mask[elements.clone()].to_vec());
+        let mask = self.mask.as_ref().map(|_| (0..self.len()).filter_map(known).flatten().collect());
+        Self::from_checked(vec![elements.len()], values, mask)
     }
 
     /// The number of units.

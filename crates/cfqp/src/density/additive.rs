@@ -7,6 +7,7 @@
 use rand::RngExt as _;
 use rand_distr::StandardNormal;
 
+use super::jobs::{Finished, Job};
 use super::network::{
     INTERACTION_PRECISION, T_HALF_RANGE, X_HALF_RANGE, interaction_factors, interaction_features,
 };
@@ -557,6 +558,30 @@ impl<'a> EmState<'a> {
             }
         }
         likelihood
+    }
+}
+
+/// The best solutions of a search; the setting is the number of classes and that of the subjects.
+impl Job for Vec<Solution> {
+    type Setting = (usize, usize);
+
+    fn finished(&self) -> Finished {
+        let numbers = |solution: &Solution| {
+            let Solution { responsibilities, evidence, smoothness } = solution;
+            [&[*evidence], &smoothness[..], responsibilities].concat()
+        };
+        Finished { arrays: Vec::new(), numbers: self.iter().flat_map(numbers).collect() }
+    }
+
+    fn restore(&(classes, subjects): &(usize, usize), kept: Finished) -> Option<Self> {
+        let solution = |numbers: &[f64]| Solution {
+            evidence: numbers[0],
+            smoothness: numbers[1..=classes].to_vec(),
+            responsibilities: numbers[1 + classes..].to_vec(),
+        };
+        let solutions = kept.numbers.chunks_exact(1 + classes + classes * subjects);
+        let complete = solutions.len() > 0 && solutions.remainder().is_empty();
+        complete.then(|| solutions.map(solution).collect())
     }
 }
 

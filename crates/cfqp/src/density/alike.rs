@@ -89,6 +89,7 @@ mod tests {
             chance_calibration: None,
             learned_rho: None,
             error_ratio: 1.0,
+            common_error: 0.0,
         };
         ensemble.alike_classes(&data.rows, 1, 1)
     }

@@ -309,6 +309,7 @@ mod tests {
             chance_calibration: None,
             learned_rho: None,
             error_ratio: 1.0,
+            common_error: 0.0,
         };
         ensemble.calibration = LevelCalibration::fit(&ensemble, &data.rows, 1, 1, &pool).outcomes;
         let calibration = &ensemble.calibration;
@@ -340,6 +341,7 @@ mod tests {
             chance_calibration: None,
             learned_rho: None,
             error_ratio: 1.0,
+            common_error: 0.0,
         };
         let world = SecondWorld { ensemble: &ensemble, rows: &data.rows, d_t: 1, seed: 1, purpose: "test" };
         assert_eq!(world.coverage(Correlation::Known(1.0), 0.9), None);

@@ -30,8 +30,10 @@ pub(crate) struct Ensemble {
     pub chance_calibration: Option<LevelCalibration>,
     /// The correlation of the noise of two rows of one subject, if subjects were seen more than once.
     pub learned_rho: Option<f64>,
-    /// The variance of the ensemble's error over that between members.
+    /// The variance of the ensemble's error over that between members, as far as members err independently.
     pub error_ratio: f64,
+    /// The variance of the error that all members have in common over that between members.
+    pub common_error: f64,
 }
 
 /// The answer for one row.
@@ -77,7 +79,7 @@ impl Ensemble {
     /// The variance of the error of the answering members over that between them: 1 in a simulated second world, where
     /// another member is the truth.
     fn spread_factor(&self, answering: usize) -> f64 {
-        if answering < self.members.len() { 1.0 } else { self.error_ratio }
+        if answering < self.members.len() { 1.0 } else { self.error_ratio + self.common_error }
     }
 
     /// Evaluators of all members, or of all but one.
@@ -422,6 +424,7 @@ mod tests {
             chance_calibration: None,
             learned_rho: None,
             error_ratio: 1.0,
+            common_error: 0.0,
         }
     }
 
@@ -450,6 +453,34 @@ mod tests {
             let (lower, upper) = ensemble.interval(Element::Number(0), &answer.elements[0], asked);
             assert!(lower <= y + 1e-4 && y - 1e-4 <= upper && upper - lower < 1e-2, "{lower} {y} {upper}");
         }
+    }
+
+    #[test]
+    fn an_error_in_common_doubles_the_variance_between_members_and_leaves_the_mean() {
+        let data = lines(&[1.0], 200, 1, 0.3);
+        let pool = Pool::new(1).unwrap();
+        let problem = Problem { t_cosines: vec![2], ..problem(&data.rows, &pool) };
+        let halves = problem.members(&selected(1), 2).unwrap();
+        let alone =
+            Ensemble { members: halves.into_iter().map(|half| half.member).collect(), ..ensemble(&data) };
+        let common = Ensemble { common_error: 1.0, ..alone.clone() };
+        let answer = |ensemble: &Ensemble| {
+            let to = vec![1.5; data.rows.len()];
+            answers(ensemble, &data.rows, &to, Correlation::Known(1.0)).remove(0).elements.remove(0)
+        };
+        let (alone, common) = (answer(&alone), answer(&common));
+        assert!((alone.mean() - common.mean()).abs() < 1e-6);
+        let gap = |answer: &Distribution| {
+            let means: Vec<f64> = answer.components.iter().map(|component| component.mean).collect();
+            means.iter().copied().fold(f64::MIN, f64::max) - means.iter().copied().fold(f64::MAX, f64::min)
+        };
+        assert!(gap(&alone) > 0.0);
+        assert!(
+            (gap(&common) / gap(&alone) - 2.0_f64.sqrt()).abs() < 1e-3,
+            "{} {}",
+            gap(&alone),
+            gap(&common)
+        );
     }
 
     #[test]

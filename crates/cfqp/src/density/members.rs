@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use rand::seq::SliceRandom as _;
 
 use super::additive::{Additive, Solution, overlap_table};
+use super::jobs::{Finished, Job};
 use super::member::Member;
-use super::network::Capacity;
+use super::network::{Capacity, Form};
 use super::refit::refit_responses;
 use super::selection::{Choice, MAX_START_SUBJECTS, Problem, Selected};
-use super::training::{Schedule, Task, train};
+use super::training::{Schedule, Task, Trained, train};
 use crate::math::{argmax, best_assignment, mean};
 use crate::runtime::Stage;
 use crate::{Result, stream};
@@ -29,6 +30,42 @@ impl FittedMember {
         self.member.reorder(order);
         let old = self.smoothness.clone();
         order.iter().zip(old).for_each(|(&to, smoothness)| self.smoothness[to] = smoothness);
+    }
+}
+
+/// What training gives a member.
+struct TrainedMember {
+    parameters: Vec<f32>,
+    steps: usize,
+    /// At which training was stopped.
+    likelihood: f64,
+    smoothness: Vec<f64>,
+}
+
+/// The setting is the form.
+impl Job for TrainedMember {
+    type Setting = Form;
+
+    fn finished(&self) -> Finished {
+        let Self { parameters, steps, likelihood, smoothness } = self;
+        Finished {
+            arrays: vec![parameters.clone()],
+            numbers: [&[*steps as f64, *likelihood], &smoothness[..]].concat(),
+        }
+    }
+
+    fn restore(form: &Form, mut kept: Finished) -> Option<Self> {
+        let (Some(parameters), [steps, likelihood, smoothness @ ..]) = (kept.arrays.pop(), &kept.numbers[..])
+        else {
+            return None;
+        };
+        let fits = parameters.len() == form.len() && smoothness.len() == form.classes;
+        fits.then(|| Self {
+            parameters,
+            steps: *steps as usize,
+            likelihood: *likelihood,
+            smoothness: smoothness.to_vec(),
+        })
     }
 }
 
@@ -61,7 +98,7 @@ impl Problem<'_> {
         let mut starts: BTreeMap<usize, Vec<Solution>> = BTreeMap::new();
         for choice in &choices {
             if choice.classes > 1 && !starts.contains_key(&choice.classes) {
-                let found = self.starts(&subjects, choice.classes, choice.interactions);
+                let found = self.starts("members", &subjects, choice.classes, choice.interactions)?;
                 starts.insert(choice.classes, found);
             }
         }
@@ -74,32 +111,59 @@ impl Problem<'_> {
             .map(|(i, ((train_on, held_out), choice))| MemberPlan { i, choice, train_on, held_out })
             .collect();
         let mut members = self.pool.try_map(plans.iter().collect(), |plan: &MemberPlan| {
-            let mut rng = stream(self.seed, &["density", "member", &plan.i.to_string()]);
+            let i = plan.i.to_string();
+            let mut rng = stream(self.seed, &["density", "member", &i]);
             let found = starts.get(&plan.choice.classes).map_or(&[][..], Vec::as_slice);
-            let start = self.member_start(plan.choice, &plan.train_on, found, &subjects, &mut rng);
-            self.train_member(plan, start, &mut rng)
+            self.member(&i, plan, || {
+                let start = self.member_start(plan.choice, &plan.train_on, found, &subjects, &mut rng);
+                self.train_member(plan, start, &mut rng)
+            })
         })?;
         self.train_worse_again(&plans, &mut members)?;
         self.align(&mut members);
         Ok(members)
     }
 
+    /// The member `name` with this plan, trained by `train` unless it is known.
+    fn member(
+        &self,
+        name: &str,
+        plan: &MemberPlan,
+        train: impl FnOnce() -> Result<TrainedMember>,
+    ) -> Result<FittedMember> {
+        let job = format!("member {name} of {:?}", plan.choice);
+        let TrainedMember { parameters, steps, likelihood, smoothness } =
+            self.jobs.run(&job, &self.member_form(plan.choice), train)?;
+        self.monitor.epoch(-likelihood);
+        Ok(FittedMember {
+            member: Member { form: self.member_form(plan.choice), parameters },
+            held_out: plan.held_out.clone(),
+            steps,
+            smoothness,
+        })
+    }
+
+    fn member_form(&self, choice: Choice) -> Form {
+        self.form(choice).with_capacity(Capacity::new(self.rows.subjects.len()))
+    }
+
     /// Trains a member from a start.
-    fn train_member(&self, plan: &MemberPlan, start: Solution, rng: &mut crate::Rng) -> Result<FittedMember> {
+    fn train_member(
+        &self,
+        plan: &MemberPlan,
+        start: Solution,
+        rng: &mut crate::Rng,
+    ) -> Result<TrainedMember> {
         let MemberPlan { choice, train_on, held_out, .. } = plan;
         let task = Task { rows: self.rows, train: train_on, held_out, start: &start };
-        let form = self.form(*choice).with_capacity(Capacity::new(self.rows.subjects.len()));
-        let mut trained = train(&form, &task, &Schedule::new(train_on.len()), rng, self.monitor)?;
-        if self.refits_responses() {
-            trained.member.parameters = refit_responses(&form, &task, trained.member.parameters);
-        }
-        self.monitor.epoch(-trained.likelihood);
-        Ok(FittedMember {
-            member: trained.member,
-            held_out: held_out.clone(),
-            steps: trained.steps,
-            smoothness: start.smoothness,
-        })
+        let form = self.member_form(*choice);
+        let Trained { member, steps, likelihood } =
+            train(&form, &task, &Schedule::new(train_on.len()), rng, self.monitor)?;
+        let parameters = match self.refits_responses() {
+            true => refit_responses(&form, &task, member.parameters),
+            false => member.parameters,
+        };
+        Ok(TrainedMember { parameters, steps, likelihood, smoothness: start.smoothness })
     }
 
     /// Trains members whose classes are less plausible than those of another member again, from its classes.
@@ -129,13 +193,15 @@ impl Problem<'_> {
             return Ok(());
         }
         self.monitor.stage(Stage::Ensemble, worse.len());
-        let best = &members[same[best]];
+        let (from, best) = (same[best], &members[same[best]]);
         let again = self.pool.try_map(worse, |i| {
             let plan = &plans[i];
-            let responsibilities = best.member.posteriors(self.rows, &plan.train_on);
-            let start = Solution { responsibilities, evidence: 0.0, smoothness: best.smoothness.clone() };
-            let mut rng = stream(self.seed, &["density", "member", &i.to_string(), "again"]);
-            let again = self.train_member(plan, start, &mut rng)?;
+            let again = self.member(&format!("{i} again from {from}"), plan, || {
+                let responsibilities = best.member.posteriors(self.rows, &plan.train_on);
+                let start = Solution { responsibilities, evidence: 0.0, smoothness: best.smoothness.clone() };
+                let mut rng = stream(self.seed, &["density", "member", &i.to_string(), "again"]);
+                self.train_member(plan, start, &mut rng)
+            })?;
             let score = |known: &FittedMember| mean(&known.member.log_likelihoods(self.rows, &plan.held_out));
             Ok((score(&again) > score(&members[i]) - EQUAL_LIKELIHOOD).then_some((i, again)))
         })?;

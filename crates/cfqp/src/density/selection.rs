@@ -9,6 +9,7 @@ use rand::seq::SliceRandom as _;
 
 use super::additive::{Additive, Basis, Solution};
 use super::heads::HeadLaw;
+use super::jobs::KeptJobs;
 use super::law::NoiseLaw;
 use super::network::{ClassWeights, Form};
 use super::rows::Rows;
@@ -50,6 +51,8 @@ pub(crate) struct Problem<'a> {
     pub seed: u64,
     pub pool: &'a Pool,
     pub monitor: &'a dyn Monitor,
+    /// Finished work of the same fit.
+    pub jobs: KeptJobs<'a>,
 }
 
 /// A candidate's form.
@@ -185,21 +188,44 @@ impl Problem<'_> {
         subjects
     }
 
-    /// The best additive mixtures of a sample of the subjects, as P(class) of those subjects.
-    pub(super) fn starts(&self, subjects: &[usize], classes: usize, interactions: bool) -> Vec<Solution> {
+    /// The best additive mixtures of some of the subjects, as P(class) of those subjects. `purpose` tells apart for what they
+    /// were drawn.
+    pub(super) fn starts(
+        &self,
+        purpose: &str,
+        subjects: &[usize],
+        classes: usize,
+        interactions: bool,
+    ) -> Result<Vec<Solution>> {
         let searched = &subjects[..subjects.len().min(MAX_START_SUBJECTS)];
-        let search = Additive::new(self.rows, searched, self.basis(interactions));
-        let rounds: Vec<usize> = (0..4).collect();
-        let name = classes.to_string();
-        let found = self.pool.map(rounds, |i| {
-            let mut rng = stream(self.seed, &["density", "starts", &name, &i.to_string()]);
-            search.search(classes, classes * RUNS_PER_CLASS / 4, STARTS, &mut rng)
-        });
-        Solution::best_distinct(found.into_iter().flatten().collect(), classes, STARTS)
+        let job = format!("starts of {purpose}, {classes} classes, interactions {interactions}");
+        self.jobs.run(&job, &(classes, searched.len()), || {
+            let search = Additive::new(self.rows, searched, self.basis(interactions));
+            let rounds: Vec<usize> = (0..4).collect();
+            let name = classes.to_string();
+            let found = self.pool.map(rounds, |i| {
+                let mut rng = stream(self.seed, &["density", "starts", &name, &i.to_string()]);
+                search.search(classes, classes * RUNS_PER_CLASS / 4, STARTS, &mut rng)
+            });
+            Ok(Solution::best_distinct(found.into_iter().flatten().collect(), classes, STARTS))
+        })
     }
 
     /// The cross-validated score of a form with starts, as a part of `stage`.
     fn score(&self, stage: Stage, choice: Choice, subjects: &[usize], starts: &[Solution]) -> Result<Score> {
+        let job = format!("score of {choice:?}, {} starts", starts.len());
+        let run = || self.cross_validate(stage, choice, subjects, starts);
+        Ok(Score { choice, likelihoods: self.jobs.run(&job, &subjects.len(), run)? })
+    }
+
+    /// The held-out log-likelihood of every subject, with the best of the starts.
+    fn cross_validate(
+        &self,
+        stage: Stage,
+        choice: Choice,
+        subjects: &[usize],
+        starts: &[Solution],
+    ) -> Result<Vec<f64>> {
         self.monitor.stage(stage, FOLDS * starts.len());
         let form = self.form(choice);
         let jobs: Vec<(usize, usize)> =
@@ -229,7 +255,7 @@ impl Problem<'_> {
                 best = Some(likelihoods);
             }
         }
-        Ok(Score { choice, likelihoods: best.unwrap_or_default() })
+        Ok(best.unwrap_or_default())
     }
 
     /// P(class) of the training subjects: the start, continued without the held-out subjects.
@@ -295,7 +321,7 @@ impl Problem<'_> {
     /// starts.
     fn score_classes(&self, classes: usize, subjects: &[usize]) -> Result<(Score, Vec<Solution>)> {
         let stage = Stage::Classes { classes, base: "density" };
-        let starts = self.starts(subjects, classes, false);
+        let starts = self.starts("selection", subjects, classes, false)?;
         let mut best = self.score(stage, self.simple(classes, false), subjects, &starts)?;
         if self.interactions {
             self.prefer(stage, &mut best, subjects, &starts, [Change::Interactions(true)])?;
@@ -454,7 +480,7 @@ mod tests {
             let pool = Pool::new(threads).unwrap();
             let problem = Problem { hidden: 4, ..problem(&data.rows, &pool) };
             let subjects = problem.sample(60, "selection");
-            let starts = problem.starts(&subjects, 2, false);
+            let starts = problem.starts("selection", &subjects, 2, false).unwrap();
             let score = problem.score(Stage::Form, problem.simple(2, false), &subjects, &starts).unwrap();
             let members = problem.members(&selected(2), 2).unwrap();
             (score.likelihoods, members.into_iter().map(|half| half.member.parameters).collect::<Vec<_>>())

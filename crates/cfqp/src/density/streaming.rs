@@ -7,13 +7,15 @@
 use rand::RngExt as _;
 use rand::seq::SliceRandom as _;
 
+use super::jobs::{Finished, Job};
 use super::member::Member;
 use super::members::FittedMember;
 use super::network::Capacity;
 use super::rows::Rows;
 use super::selection::Problem;
-use super::training::Learner;
+use super::training::{Learner, LearnerState};
 use crate::math::mean;
+use crate::rng::fnv1a;
 use crate::runtime::Stage;
 use crate::{Error, Result, stream};
 
@@ -32,6 +34,8 @@ const SUBJECTS_SEEN: usize = 4_000_000;
 const MAX_PASSES: usize = 4;
 /// Steps between two questions whether to stop.
 const STEPS_BETWEEN_CHECKS: usize = 16;
+/// The number of times that the state of the training is kept.
+const KEPT_STATES: usize = 16;
 /// Held-out subjects of the sample on which a member is compared with what it was, and which show progress.
 const MAX_COMPARED: usize = 20_000;
 const SHOWN: usize = 500;
@@ -42,6 +46,8 @@ pub(crate) trait Shards {
     fn count(&self) -> usize;
     /// The number of subjects in all of them.
     fn subjects(&self) -> usize;
+    /// Tells these rows from others.
+    fn name(&self) -> &str;
     /// Reads a shard; none if it is empty.
     fn read(&self, shard: usize) -> Result<Option<Rows>>;
 }
@@ -52,6 +58,12 @@ pub(crate) struct Streamed {
     pub passes: usize,
     /// The members that predict held-out subjects of the sample at least as well as before.
     pub improved: usize,
+}
+
+/// Tells members from others.
+fn fingerprint(members: &[Member]) -> String {
+    let parameters = members.iter().flat_map(|member| &member.parameters);
+    format!("members {:016x}", fnv1a(parameters.flat_map(|p| p.to_bits().to_le_bytes())))
 }
 
 /// Passes and batch size.
@@ -100,21 +112,47 @@ impl Problem<'_> {
                 Learner::new(form, &known.smoothness, subjects, parameters.clone())
             })
             .collect();
-        let total = (plan.passes * shards.count()) as f64;
-        for pass in 0..plan.passes {
-            for shard in 0..shards.count() {
-                let Some(rows) = shards.read(shard)? else { continue };
-                let done = (pass * shards.count() + shard) as f64;
-                let part = ShardPart { pass, shard, rows: &rows, progress: done / total, share: 1.0 / total };
+        let total = plan.passes * shards.count();
+        let every = total.div_ceil(KEPT_STATES);
+        let job = |done: usize| format!("{} on {}, {done} of {total}", fingerprint(&larger), shards.name());
+        let kept = (1..=total / every).rev().map(|state| state * every);
+        let begin = self.resume(&mut learners, kept, job);
+        (0..begin).for_each(|_| self.monitor.epoch(f64::NAN));
+        for done in begin..total {
+            let (pass, shard) = (done / shards.count(), done % shards.count());
+            if let Some(rows) = shards.read(shard)? {
+                let progress = done as f64 / total as f64;
+                let part = ShardPart { pass, shard, rows: &rows, progress, share: 1.0 / total as f64 };
                 let jobs = learners.into_iter().enumerate().collect();
                 learners =
                     self.pool.try_map(jobs, |(i, learner)| self.learn(i, learner, &part, plan.batch))?;
-                self.monitor.epoch(self.held_out_loss(&members[0], &learners[0].averaged(), SHOWN));
+            }
+            self.monitor.epoch(self.held_out_loss(&members[0], &learners[0].averaged(), SHOWN));
+            if (done + 1) % every == 0 {
+                let states: Vec<LearnerState> = learners.iter().map(Learner::state).collect();
+                self.jobs.keep(&job(done + 1), &states)?;
             }
         }
         let learned: Vec<_> = learners.iter().map(|learner| (learner.averaged(), learner.steps())).collect();
         let improved = self.keep_better(members, learned);
         Ok(Streamed { passes: plan.passes, improved })
+    }
+
+    /// Goes on from the first state that is kept, of the job that `job` names; gives the number of shards done.
+    fn resume(
+        &self,
+        learners: &mut [Learner<'_>],
+        states: impl IntoIterator<Item = usize>,
+        job: impl Fn(usize) -> String,
+    ) -> usize {
+        let sizes: Vec<usize> = learners.iter().map(|learner| learner.parameters().len()).collect();
+        for done in states {
+            if let Some(states) = self.jobs.find::<Vec<LearnerState>>(&job(done), &sizes) {
+                learners.iter_mut().zip(states).for_each(|(learner, state)| learner.set_state(state));
+                return done;
+            }
+        }
+        0
     }
 
     /// Member `i` with the capacity for all rows; it computes what it did.
@@ -182,6 +220,28 @@ impl Problem<'_> {
     }
 }
 
+/// The states of all members; the setting is the number of parameters of each.
+impl Job for Vec<LearnerState> {
+    type Setting = Vec<usize>;
+
+    fn finished(&self) -> Finished {
+        Finished {
+            arrays: self.iter().flat_map(|state| state.arrays.clone()).collect(),
+            numbers: self.iter().map(|state| f64::from(state.steps)).collect(),
+        }
+    }
+
+    fn restore(sizes: &Vec<usize>, kept: Finished) -> Option<Self> {
+        let Finished { arrays, numbers } = kept;
+        let expected = sizes.iter().flat_map(|&size| [size; 4]);
+        let fits = numbers.len() == sizes.len() && arrays.iter().map(Vec::len).eq(expected);
+        let mut arrays = arrays.into_iter();
+        let mut next = || std::array::from_fn(|_| arrays.next().unwrap_or_default());
+        let state = |&steps: &f64| LearnerState { arrays: next(), steps: steps as i32 };
+        fits.then(|| numbers.iter().map(state).collect())
+    }
+}
+
 /// A shard in training: how far the training was at its start, and which share of it the shard is.
 struct ShardPart<'a> {
     pass: usize,
@@ -193,12 +253,32 @@ struct ShardPart<'a> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
     use crate::density::testing::{lines, problem, selected};
+    use crate::density::{Jobs, KeptJobs};
     use crate::runtime::{Monitor, Pool};
 
     /// Shards in memory.
     struct InMemory(Vec<Rows>);
+
+    /// Jobs in memory.
+    #[derive(Default)]
+    struct Kept(Mutex<BTreeMap<String, Finished>>);
+
+    impl Jobs for Kept {
+        fn find(&self, name: &str) -> Option<Finished> {
+            self.0.lock().unwrap().get(name).cloned()
+        }
+
+        fn keep(&self, name: &str, job: Finished) -> Result<()> {
+            self.0.lock().unwrap().insert(name.to_owned(), job);
+            Ok(())
+        }
+    }
 
     impl Shards for InMemory {
         fn count(&self) -> usize {
@@ -207,6 +287,10 @@ mod tests {
 
         fn subjects(&self) -> usize {
             self.0.iter().map(|rows| rows.subjects.len()).sum()
+        }
+
+        fn name(&self) -> &str {
+            "lines"
         }
 
         fn read(&self, shard: usize) -> Result<Option<Rows>> {
@@ -238,6 +322,45 @@ mod tests {
             (parameters, streamed)
         };
         assert!(run(1) == run(2));
+    }
+
+    #[test]
+    fn interrupted_work_goes_on_where_it_was() {
+        /// Stops after some shards.
+        struct StopAfter(AtomicUsize);
+        impl Monitor for StopAfter {
+            fn epoch(&self, _: f64) {
+                let _ = self.0.try_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+            }
+            fn stopped(&self) -> bool {
+                self.0.load(Ordering::Relaxed) == 0
+            }
+        }
+        let data = lines(&[1.0, -1.0], 300, 1, 0.3);
+        let pool = Pool::new(2).unwrap();
+        let (monitor, kept) = (StopAfter(AtomicUsize::new(usize::MAX)), Kept::default());
+        let fit = |kept: &dyn Jobs, epochs: usize| -> Result<Vec<Vec<f32>>> {
+            monitor.0.store(epochs, Ordering::Relaxed);
+            let jobs = KeptJobs { outcomes: "linear", kept };
+            let problem = Problem { monitor: &monitor, jobs, ..problem(&data.rows, &pool) };
+            let mut members = problem.members(&selected(2), 2)?;
+            problem.train_on_shards(&mut members, &shards())?;
+            Ok(members.into_iter().map(|known| known.member.parameters).collect())
+        };
+        let whole = fit(&(), usize::MAX).unwrap();
+        // two members, then eight shards: every run goes one step further, and finds what the others have finished
+        for epochs in 1..9 {
+            let before = kept.0.lock().unwrap().len();
+            assert!(matches!(fit(&kept, epochs), Err(Error::Interrupted)), "{epochs}");
+            assert!(kept.0.lock().unwrap().len() > before, "{epochs}");
+        }
+        assert!(fit(&kept, usize::MAX).unwrap() == whole);
+        // what does not suit the fit is computed again
+        for job in kept.0.lock().unwrap().values_mut() {
+            job.arrays.iter_mut().for_each(|array| array.truncate(3));
+            job.numbers.pop();
+        }
+        assert!(fit(&kept, usize::MAX).unwrap() == whole);
     }
 
     #[test]

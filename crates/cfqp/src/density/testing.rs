@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use rand::RngExt as _;
 use rand_distr::StandardNormal;
 
+use super::jobs::KeptJobs;
 use super::rows::Rows;
 use super::selection::{Choice, Problem, Selected};
 use super::{ClassWeights, NoiseLaw};
@@ -60,6 +61,7 @@ pub(super) fn problem<'a>(rows: &'a Rows, pool: &'a Pool) -> Problem<'a> {
         seed: 3,
         pool,
         monitor: &(),
+        jobs: KeptJobs { outcomes: "linear", kept: &() },
     }
 }
 

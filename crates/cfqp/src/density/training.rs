@@ -347,7 +347,27 @@ impl<'a> Learner<'a> {
     }
 }
 
+/// A network in training, between two steps.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct LearnerState {
+    /// Parameters, first and second moments, averaged parameters.
+    pub arrays: [Vec<f32>; 4],
+    pub steps: i32,
+}
+
 impl Learner<'_> {
+    /// What the next steps depend on.
+    pub(super) fn state(&self) -> LearnerState {
+        let Adam { parameters, first, second, steps, .. } = &self.adam;
+        LearnerState { arrays: [parameters, first, second, &self.average].map(Vec::clone), steps: *steps }
+    }
+
+    /// Goes on from a state.
+    pub(super) fn set_state(&mut self, state: LearnerState) {
+        [self.adam.parameters, self.adam.first, self.adam.second, self.average] = state.arrays;
+        self.adam.steps = state.steps;
+    }
+
     pub(super) fn parameters(&self) -> &[f32] {
         &self.adam.parameters
     }

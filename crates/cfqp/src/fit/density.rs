@@ -8,8 +8,8 @@ use crate::config::{Base, Classes, FitConfig};
 use crate::data::table::LargeTable;
 use crate::data::{Dataset, OutcomeKind};
 use crate::density::{
-    Ensemble, FittedMember, HIDDEN, LevelCalibration, Member, OutcomeScale, Problem, RowSummary, Rows, Score,
-    Selected, Streamed, T_COSINES, Tried, class_views,
+    Ensemble, FittedMember, HIDDEN, KeptJobs, LevelCalibration, Member, OutcomeScale, Problem, RowSummary,
+    Rows, Score, Selected, Streamed, T_COSINES, Tried, class_views,
 };
 use crate::math::{adjusted_rand_index, mean};
 use crate::model::abduction::most_probable;
@@ -22,6 +22,9 @@ use crate::{Error, Result};
 const MAX_OUTCOMES: usize = 8;
 /// The largest number of covariates.
 const MAX_COVARIATES: usize = 512;
+/// The variance of the error that members on streamed halves have in common over that between them. They see millions of
+/// units, so they differ little; but they start from one sample and have one form, and err together by that.
+const STREAMED_COMMON_ERROR: f64 = 1.0;
 /// The number of members: both halves of four splits.
 const MEMBERS: usize = 8;
 /// Cosines of a covariate with many values ...
@@ -115,6 +118,10 @@ pub(super) fn fit_density(context: &Context<'_>, rest: Rest<'_>) -> Result<Model
         chance_calibration: None,
         learned_rho: None,
         error_ratio: problem.error_ratio(),
+        common_error: match rest {
+            Rest::Joined(_) => 0.0,
+            Rest::OnDisk(_) => STREAMED_COMMON_ERROR,
+        },
     };
     ensemble.learned_rho = rows.has_repeats().then(|| learned_rho(&halves, &rows));
     let (d_t, seed) = (context.scaler.t.elements(), context.config.seed);
@@ -246,6 +253,7 @@ fn problem<'a>(context: &'a Context<'_>, rows: &'a Rows, heads: &OutcomeHeads) -
         seed: context.config.seed,
         pool: context.pool,
         monitor: context.monitor,
+        jobs: KeptJobs { outcomes: heads.name, kept: context.checkpoint },
     }
 }
 

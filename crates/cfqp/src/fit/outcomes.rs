@@ -23,6 +23,8 @@ pub(super) fn outcome_scaler(scaler: &Scaler, kinds: &[OutcomeKind]) -> Scaler {
 /// The laws and scales of the heads of a network.
 #[derive(Clone, Debug)]
 pub(super) struct OutcomeHeads {
+    /// "linear" or "log".
+    pub name: &'static str,
     /// Empty if all outcomes are numbers.
     pub laws: Vec<HeadLaw>,
     pub scales: Vec<OutcomeScale>,
@@ -34,8 +36,8 @@ impl OutcomeHeads {
     /// # Errors
     /// If logarithms are asked for and there are none.
     pub(super) fn candidates(context: &Context<'_>, kinds: &[OutcomeKind]) -> Result<Vec<Self>> {
-        let linear = || Self::new(context, kinds, |_| Some(OutcomeScale::Identity));
-        let log = || Self::new(context, kinds, |j| log_scale(context, j));
+        let linear = || Self::new("linear", context, kinds, |_| Some(OutcomeScale::Identity));
+        let log = || Self::new("log", context, kinds, |j| log_scale(context, j));
         let has_numbers = kinds.contains(&OutcomeKind::Number);
         Ok(match context.config.y_scale {
             YScale::Auto if has_numbers => linear().into_iter().chain(log()).collect(),
@@ -49,6 +51,7 @@ impl OutcomeHeads {
 
     /// The heads of every element; none if `scale_of` gives no scale to a number.
     fn new(
+        name: &'static str,
         context: &Context<'_>,
         kinds: &[OutcomeKind],
         scale_of: impl Fn(usize) -> Option<OutcomeScale>,
@@ -74,7 +77,7 @@ impl OutcomeHeads {
         if laws.iter().all(|law| *law == HeadLaw::Number) {
             laws.clear();
         }
-        Some(Self { laws, scales })
+        Some(Self { name, laws, scales })
     }
 
     /// The units of a fit.

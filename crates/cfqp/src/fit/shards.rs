@@ -23,6 +23,10 @@ impl Shards for StandardisedShards<'_> {
         self.shards.subjects
     }
 
+    fn name(&self) -> &str {
+        &self.shards.fingerprint
+    }
+
     fn read(&self, shard: usize) -> Result<Option<Rows>> {
         let data: Option<Dataset> = self.shards.read(shard)?;
         let rows = |data: Dataset| {

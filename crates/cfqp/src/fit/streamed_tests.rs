@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use rand::RngExt as _;
 use rand::seq::SliceRandom as _;
@@ -240,6 +240,77 @@ fn fits_are_stopped_while_rows_are_read_and_while_members_learn() {
         let result = units.and_then(|units| fit.run_units(&units));
         assert!(matches!(result, Err(Error::Interrupted)), "{stage}");
     }
+}
+
+/// Stops a fit after some epochs.
+struct StopAfter(AtomicUsize);
+
+impl Monitor for StopAfter {
+    fn epoch(&self, _loss: f64) {
+        let _ = self.0.try_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+    }
+
+    fn stopped(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == 0
+    }
+}
+
+#[test]
+fn an_interrupted_fit_goes_on_and_gives_the_same_model_file() {
+    let fixture = Fixture::lines(2500);
+    let path = fixture.whole();
+    let auto = FitConfig { classes: Classes::Auto, max_classes: 3, ..config(2) };
+    let expected = fixture.bytes(&fixture.streamed(auto.clone(), &path, 2));
+    let units = fixture.read(&Fit::new(auto.clone()).resources(on_disk(2)), &path);
+    let checkpoint = fixture.folder.path().join("fit.part");
+    let resources = Resources { checkpoint: Some(checkpoint.clone()), resume: true, ..on_disk(2) };
+    let size = || std::fs::metadata(&checkpoint).map_or(0, |file| file.len());
+    let run = |epochs: usize| {
+        let monitor = StopAfter(AtomicUsize::new(epochs));
+        Fit::new(auto.clone()).resources(resources.clone()).monitor(&monitor).run_units(&units)
+    };
+    // members and shards that are known count as epochs, too
+    let mut interrupted = 0;
+    let model = (0..).map(|i| 11 + i).find_map(|epochs| {
+        let before = size();
+        match run(epochs) {
+            Ok(model) => Some(model),
+            Err(Error::Interrupted) => {
+                assert!(size() > before, "every run gets further");
+                interrupted += 1;
+                None
+            }
+            Err(error) => panic!("{error}"),
+        }
+    });
+    assert!(interrupted > 5, "{interrupted}");
+    assert!(fixture.bytes(&model.unwrap()) == expected);
+    assert!(fixture.bytes(&run(usize::MAX).unwrap()) == expected);
+}
+
+#[test]
+fn a_repeated_id_is_an_error_as_it_is_in_memory() {
+    let fixture = Fixture::lines(1500);
+    let mut text = std::fs::read_to_string(fixture.whole()).unwrap();
+    text = text.replacen("subject", "id", 1);
+    let mut row = 0;
+    let numbered = text.split_inclusive("s0\n").map(|line| {
+        row += 1;
+        // the last two units have ids that others have
+        line.replace("s0\n", &format!("s{}\n", if row < 1499 { row } else { row - 1400 }))
+    });
+    let path = fixture.folder.path().join("ids.csv");
+    std::fs::write(&path, numbered.collect::<String>()).unwrap();
+    let spec = TableSpec { id: Some("id".to_owned()), ..spec(&fixture.data) };
+    let error = |resources: Resources| {
+        let fit = Fit::new(config(1)).resources(resources);
+        fit.read_table_by(&path.clone().into(), &spec, Some(SIZES)).err().unwrap().to_string()
+    };
+    let ending = ", and 1 more unit repeats an id";
+    let in_memory = error(Resources::default());
+    assert!(in_memory.ends_with(&format!("units 99 and 1499 both have the id s99{ending}")), "{in_memory}");
+    let on_disk = error(on_disk(1));
+    assert!(on_disk.ends_with(&format!("units 99 and 1499 both have the same id{ending}")), "{on_disk}");
 }
 
 #[test]

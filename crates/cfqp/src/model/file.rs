@@ -173,6 +173,7 @@ impl Header {
             chance_calibration: density.chance_calibration.clone(),
             learned_rho: density.learned_rho,
             error_ratio: density.error_ratio,
+            common_error: density.common_error,
         }))
     }
 

@@ -150,11 +150,12 @@ impl Model {
         }
     }
 
-    /// The variance of the error of an average over that between members.
-    pub(crate) fn member_error_ratio(&self) -> f64 {
+    /// The variance of the error of an average over that between members, as far as members err independently, and that of the
+    /// error that all members have in common.
+    pub(crate) fn member_error_ratios(&self) -> [f64; 2] {
         match &self.predictor {
-            Predictor::ClassNetworks(networks) => f64::from(networks.calibration.member_factor),
-            Predictor::Density(ensemble) => ensemble.error_ratio,
+            Predictor::ClassNetworks(networks) => [f64::from(networks.calibration.member_factor), 0.0],
+            Predictor::Density(ensemble) => [ensemble.error_ratio, ensemble.common_error],
         }
     }
 

@@ -56,8 +56,15 @@ pub(crate) struct DensityHeader {
     pub chance_calibration: Option<LevelCalibration>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub learned_rho: Option<f64>,
-    /// The variance of the error of the ensemble over that between members.
+    /// The variance of the error of the ensemble over that between members, as far as members err independently.
     pub error_ratio: f64,
+    /// The variance of the error that all members have in common over that between members.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub common_error: f64,
+}
+
+fn is_zero(value: &f64) -> bool {
+    *value == 0.0
 }
 
 impl DensityHeader {
@@ -69,6 +76,7 @@ impl DensityHeader {
             chance_calibration: ensemble.chance_calibration.clone(),
             learned_rho: ensemble.learned_rho,
             error_ratio: ensemble.error_ratio,
+            common_error: ensemble.common_error,
         }
     }
 
@@ -85,7 +93,7 @@ impl DensityHeader {
         let rho = self.learned_rho.is_none_or(|rho| (0.0..=1.0).contains(&rho));
         chosen
             && self.forms.iter().all(form)
-            && (0.0..100.0).contains(&self.error_ratio)
+            && [self.error_ratio, self.common_error].iter().all(|ratio| (0.0..100.0).contains(ratio))
             && rho
             && self.scales.iter().all(|scale| scale.is_sound())
             && self.calibration.is_sound()

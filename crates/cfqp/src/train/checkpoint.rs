@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::{Classes, FitConfig};
 use crate::data::{Dataset, NamedArray, Units, read_bytes};
+use crate::density::{Finished, Jobs};
 use crate::rng::fnv1a;
 use crate::runtime::Resources;
 use crate::{Error, Result};
@@ -118,6 +119,23 @@ impl Checkpoint {
         let Some(journal) = &self.journal else { return Ok(()) };
         // a job that panicked while it held the lock has ended the fit anyway
         journal.lock().unwrap_or_else(PoisonError::into_inner).append(name, &job)
+    }
+}
+
+/// The jobs of densities: networks without names of their weights.
+impl Jobs for Checkpoint {
+    fn find(&self, name: &str) -> Option<Finished> {
+        let JobResult { nets, numbers } = self.get(name)?;
+        Some(Finished { arrays: nets.into_iter().flatten().map(|array| array.values).collect(), numbers })
+    }
+
+    fn keep(&self, name: &str, job: Finished) -> Result<()> {
+        if self.journal.is_none() {
+            return Ok(());
+        }
+        let array = |values: Vec<f32>| NamedArray { name: String::new(), shape: vec![values.len()], values };
+        let nets = vec![job.arrays.into_iter().map(array).collect()];
+        self.insert(name, JobResult { nets, numbers: job.numbers })
     }
 }
 

@@ -6,6 +6,7 @@
 //! are spread over all shards like any others.
 
 mod distinct;
+mod ids;
 mod piles;
 mod record;
 
@@ -15,6 +16,7 @@ use std::sync::{Mutex, PoisonError};
 use rand::RngExt as _;
 
 use self::distinct::Distinct;
+pub(crate) use self::ids::{SeenIds, spread_hash};
 use self::piles::{BLOCK_BYTES, Piles};
 pub(crate) use self::record::RecordForm;
 use super::Dataset;
@@ -51,7 +53,7 @@ impl ShardSizes {
 
     /// The memory that it takes to cut the units, and to hold a shard as units and as what a network learns from.
     pub(crate) fn memory(self, rows: usize, form: RecordForm) -> u64 {
-        let blocks = self.shards(rows, form).saturating_mul(4 * BLOCK_BYTES);
+        let blocks = self.shards(rows, form).saturating_mul(6 * BLOCK_BYTES);
         (blocks as u64).saturating_add(8 * self.shard_bytes as u64)
     }
 }
@@ -86,6 +88,8 @@ pub(crate) struct UnitShards {
     shards: usize,
     /// The units of all shards and the sample.
     pub units: usize,
+    /// A hash of all units, of the sample too.
+    pub fingerprint: String,
     /// The subjects in the shards, and those of the sample; units, if there are no subjects.
     pub subjects: usize,
     pub sample_subjects: usize,
@@ -148,8 +152,8 @@ impl UnitBuckets {
                 for _ in 0..copies {
                     if !form.grouped || before != Some(key) {
                         to = deal.draw(count, &mut rng);
-                        hash.add(key);
                     }
+                    hash.add(form.hash(record));
                     before = Some(key);
                     deal.give(to, record)?;
                 }
@@ -162,11 +166,13 @@ impl UnitBuckets {
             piles: Mutex::new(deal.piles),
             shards: count,
             units: self.units,
+            fingerprint: hash.finish(),
             subjects: deal.subjects,
             sample_subjects: deal.sample_subjects,
             missing_x: self.missing_x,
         };
-        Ok(DealtUnits { sample, shards, content_hash: (!form.grouped).then(|| hash.finish()) })
+        let content_hash = (!form.grouped).then(|| shards.fingerprint.clone());
+        Ok(DealtUnits { sample, shards, content_hash })
     }
 
     /// The number of buckets, and of shards.

@@ -40,13 +40,19 @@ impl RecordForm {
         }
     }
 
-    /// The key of a record, by which it is put into a bucket: its subject or, without subjects, the hash of its content, which
-    /// is that of the unit in [`content`](crate::data::Dataset::content_hash).
+    /// The key of a record, by which it is put into a bucket: its subject or, without subjects, the hash of its content.
     pub(super) fn key(self, record: &[u32]) -> u64 {
-        if self.grouped {
-            return u64::from(record[0]) << 32 | u64::from(record[1]);
+        match self.grouped {
+            true => u64::from(record[0]) << 32 | u64::from(record[1]),
+            false => self.hash(record),
         }
-        let (x, rest) = record.split_at(self.x);
+    }
+
+    /// The hash of the content of a record and its subject; without subjects, that of the unit in
+    /// [`content`](crate::data::Dataset::content_hash).
+    pub(super) fn hash(self, record: &[u32]) -> u64 {
+        let (subject, values) = record.split_at(self.subject_words());
+        let (x, rest) = values.split_at(self.x);
         let (t, y) = rest.split_at(self.t);
         let content = [x, t, y].into_iter().flat_map(|values| {
             let observed =
@@ -55,7 +61,7 @@ impl RecordForm {
             let mask = if values.contains(&MISSING) { values } else { &[] };
             observed.chain(mask.iter().map(|&word| u8::from(word != MISSING)))
         });
-        fnv1a(content)
+        fnv1a(subject.iter().flat_map(|word| word.to_le_bytes()).chain(content))
     }
 
     /// The units of records. Records of one subject are next to each other.

@@ -84,17 +84,23 @@ fn check_unique(ids: &Ids) -> Result<(), Problem> {
             Entry::Occupied(entry) => repeated.push((*entry.get(), i)),
         }
     }
-    let Some((first, second)) = repeated.first() else { return Ok(()) };
-    let others = match repeated.len() - 1 {
+    let Some(&(first, second)) = repeated.first() else { return Ok(()) };
+    Err(repeated_ids([first, second].map(|unit| unit as u64), Some(&ids.text(first)), repeated.len()))
+}
+
+/// The problem that `count` units have the id of a unit before them: first these two, counted from 0.
+pub(super) fn repeated_ids(units: [u64; 2], id: Option<&str>, count: usize) -> Problem {
+    let [first, second] = units.map(|unit| unit + 1);
+    let id = id.map_or("the same id".to_owned(), |id| format!("the id {id}"));
+    let others = match count - 1 {
         0 => String::new(),
+        1 => ", and 1 more unit repeats an id".to_owned(),
         more => format!(", and {more} more units repeat an id"),
     };
-    let problem =
-        format!("units {} and {} both have the id {}{others}", first + 1, second + 1, ids.text(*first));
-    Err(Problem::new(
-        problem,
+    Problem::new(
+        format!("units {first} and {second} both have {id}{others}"),
         "give every unit a different id; for one row per sample, give `time` and `series`",
-    ))
+    )
 }
 
 impl Layout {

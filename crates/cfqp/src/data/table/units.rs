@@ -6,15 +6,17 @@ use super::ids::Ids;
 use super::input::TableInput;
 use super::layout::{Block, Layout, TableForm};
 use super::outcome::SeenOutcomes;
-use super::read::Table;
+use super::read::{Table, repeated_ids};
 use super::scan::ScanPurpose;
 use super::scanned::ScannedTable;
 use super::spec::TableSpec;
 use super::summary::{Counted, TableSummary};
 use super::unit_reader::UnitReader;
-use crate::data::{Dataset, MAX_KIND_ELEMENTS, MemorySize, RecordForm, ShardSizes, UnitBuckets, UnitShards};
+use crate::data::{
+    Dataset, MAX_KIND_ELEMENTS, MemorySize, RecordForm, SeenIds, ShardSizes, UnitBuckets, UnitShards,
+    spread_hash,
+};
 use crate::error::{Error, Result};
-use crate::rng::fnv1a;
 use crate::runtime::{Monitor, Stage};
 
 /// The units of the sample of a table on disk.
@@ -143,6 +145,7 @@ impl LargeTable {
         let mut layout = scanned.wide_layout()?;
         let mut reader = UnitReader::open_in_parts(&layout, scanned.input, BATCH_UNITS)?;
         let mut buckets = UnitBuckets::new(form, scanned.rows, sizes, limits.folder)?;
+        let mut ids = SeenIds::new(limits.folder, buckets.len())?;
         monitor.stage(Stage::Reading, scanned.rows.div_ceil(BATCH_UNITS) + buckets.len());
         let mut seen = SeenOutcomes::default();
         for batch in reader.by_ref() {
@@ -151,8 +154,14 @@ impl LargeTable {
             }
             let batch = batch?;
             seen.add(&batch.data);
+            if !matches!(batch.ids, Ids::Rows(_)) {
+                (0..batch.ids.len()).try_for_each(|i| ids.add(&batch.ids.text(i)))?;
+            }
             buckets.add(&batch.data, batch.subjects.as_ref().map(subject_hashes).as_deref())?;
             monitor.epoch(f64::NAN);
+        }
+        if let Some(repeated) = ids.repeated()? {
+            return Err(repeated_ids([repeated.first, repeated.second], None, repeated.count).at(path));
         }
         let dealt = buckets.deal(monitor).map_err(|error| error.in_file(path))?;
         let sample =
@@ -165,12 +174,7 @@ impl LargeTable {
     }
 }
 
-/// The hashes of the names of subjects. Names that differ in their last letters have hashes far apart.
+/// The hashes of the names of subjects.
 fn subject_hashes(subjects: &Ids) -> Vec<u64> {
-    let hash = |i: usize| {
-        let hash = fnv1a(subjects.text(i).bytes());
-        let hash = (hash ^ (hash >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        hash ^ (hash >> 29)
-    };
-    (0..subjects.len()).map(|i| hash(i).wrapping_mul(0xbf58_476d_1ce4_e5b9)).collect()
+    (0..subjects.len()).map(|i| spread_hash(&subjects.text(i))).collect()
 }
