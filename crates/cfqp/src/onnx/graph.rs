@@ -170,6 +170,30 @@ impl Graph {
         self.multiply(x, &sigmoid)
     }
 
+    /// x standardised along `axis`: (x - mean) / sqrt(variance + epsilon). Sums are long, so this is done in double precision.
+    pub(super) fn standardise(&mut self, x: &Value, axis: i64, epsilon: f32) -> Value {
+        let x = self.cast(x, ElementType::Double);
+        let mean = self.mean(&x, axis);
+        let centred = self.apply("Sub", &[&x, &mean]);
+        let squares = self.multiply(&centred, &centred);
+        let variance = self.mean(&squares, axis);
+        let epsilon = f64::from(epsilon).to_le_bytes().to_vec();
+        let epsilon = self.tensor(ElementType::Double, Vec::new(), epsilon);
+        let sum = self.add(&variance, &epsilon);
+        let deviation = self.apply("Sqrt", &[&sum]);
+        let standardised = self.apply("Div", &[&centred, &deviation]);
+        self.cast(&standardised, ElementType::Float)
+    }
+
+    /// The mean along an axis, which stays.
+    fn mean(&mut self, x: &Value, axis: i64) -> Value {
+        self.apply_with("ReduceMean", &[x], vec![Attribute::ints("axes", &[axis])])
+    }
+
+    fn cast(&mut self, x: &Value, to: ElementType) -> Value {
+        self.apply_with("Cast", &[x], vec![Attribute::int("to", to as i64)])
+    }
+
     /// The same row for every unit of the batch of `like`: `[n, row]`.
     pub(super) fn repeat(&mut self, row: &[f32], like: &Value) -> Value {
         let first = vec![Attribute::int("start", 0), Attribute::int("end", 1)];

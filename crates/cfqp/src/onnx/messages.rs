@@ -12,6 +12,7 @@ pub(super) const OPERATORS: i64 = 17;
 pub(super) enum ElementType {
     Float = 1,
     Int64 = 7,
+    Double = 11,
 }
 
 /// The type of an attribute.

@@ -137,15 +137,12 @@ fn transposed(values: &[f32], sides: [usize; 3], order: [usize; 3]) -> Vec<f32> 
     out
 }
 
-/// Group norm of `[n, channels, height, width]`: an instance norm of groups, then scale and shift of channels.
+/// Group norm of `[n, channels, height, width]`: groups are standardised, then channels are scaled and shifted.
 fn group_norm(graph: &mut Graph, norm: &GroupNorm, z: &Value, size: [usize; 2]) -> Value {
     let ([channels], groups) = (norm.gamma.dims(), norm.groups);
     let each = channels / groups * size[0] * size[1];
     let grouped = graph.reshape(z, &[groups, each]);
-    let one = graph.constant(&vec![1.0; groups], &[groups]);
-    let zero = graph.constant(&vec![0.0; groups], &[groups]);
-    let epsilon = vec![Attribute::float("epsilon", GROUP_NORM_EPSILON)];
-    let normal = graph.apply_with("InstanceNormalization", &[&grouped, &one, &zero], epsilon);
+    let normal = graph.standardise(&grouped, 2, GROUP_NORM_EPSILON);
     let normal = graph.reshape(&normal, &[channels, size[0], size[1]]);
     let gamma = graph.constant(&values(&norm.gamma), &[channels, 1, 1]);
     let beta = graph.constant(&values(&norm.beta), &[channels, 1, 1]);
