@@ -1,9 +1,11 @@
 //! Models and the questions to them.
 
-use std::path::Path;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 
 use cfqp::ask::{AnswerCounts, Contrast, CurveSpec, UnitsQuestion};
 use cfqp::data::table::TableSummary;
+use cfqp::data::write_atomically;
 use cfqp::report::{ModelDescription, ReportSpec};
 use cfqp::{AskOptions, Error, Resources, Result, Rho, Units};
 use cfqp_html::{HtmlReport, PageSpec, Provenance, checksum};
@@ -13,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::answers::Answers;
 use crate::arrow::import_numbers;
-use crate::error::{Reading, config_error, exception};
+use crate::error::{Reading, exception};
 use crate::json;
 use crate::source::Source;
 use crate::work::{self, Watch};
@@ -161,38 +163,44 @@ impl Model {
     ) -> PyResult<Answers> {
         let per_unit = per_unit.map(import_numbers).transpose()?;
         let options = json::from_text(py, "options", options)?;
-        if treatment.is_none() && columns.is_none() && per_unit.is_none() {
-            return Err(config_error(py, "t", "no treatment is given", "give the treatment to ask about"));
-        }
         work::run(py, progress, Reading::Data, |watch| {
             let units = self.model.ask_units(source.units(&self.model)?);
             let question = match (treatment, columns, per_unit) {
-                (_, Some(columns), _) => units.under_columns(columns),
-                (_, None, Some(values)) => {
-                    units.under(Units::from_f64("t", vec![self.model.shapes().t], &values)?)
-                }
-                (treatment, None, None) => units.under(treatment.map(Treatment::text).unwrap_or_default()),
+                (Some(treatment), ..) => units.under(treatment.text()),
+                (None, Some(columns), _) => units.under_columns(columns),
+                (None, None, Some(values)) => units.under(self.treatments(&values)?),
+                (None, None, None) => return Err(no_treatment()),
             };
             self.answer(question, &options, &ids, watch)
         })
     }
 
-    #[pyo3(signature = (source, t0, t1, options = "{}", ids = vec![], progress = None))]
+    #[pyo3(signature = (source, ends, columns = None, per_unit = None, options = "{}", ids = vec![], progress = None))]
     #[allow(clippy::too_many_arguments, reason = "keyword arguments")]
     fn effect(
         &self,
         py: Python<'_>,
         source: &Source,
-        t0: Treatment,
-        t1: Treatment,
+        ends: Option<(Treatment, Treatment)>,
+        columns: Option<(String, String)>,
+        per_unit: Option<(Bound<'_, PyAny>, Bound<'_, PyAny>)>,
         options: &str,
         ids: Vec<String>,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Answers> {
+        let per_unit = match per_unit {
+            Some((t0, t1)) => Some((import_numbers(&t0)?, import_numbers(&t1)?)),
+            None => None,
+        };
         let options = json::from_text(py, "options", options)?;
-        let (t0, t1) = (t0.text(), t1.text());
         work::run(py, progress, Reading::Data, |watch| {
-            let question = self.model.ask_units(source.units(&self.model)?).effect(t0, t1);
+            let units = self.model.ask_units(source.units(&self.model)?);
+            let question = match (ends, columns, per_unit) {
+                (Some((t0, t1)), ..) => units.effect(t0.text(), t1.text()),
+                (None, Some((t0, t1)), _) => units.effect_columns(&t0, &t1),
+                (None, None, Some((t0, t1))) => units.effect(self.treatments(&t0)?, self.treatments(&t1)?),
+                (None, None, None) => return Err(no_treatment()),
+            };
             self.answer(question, &options, &ids, watch)
         })
     }
@@ -268,13 +276,14 @@ impl Model {
         Ok(files.iter().map(|path| path.display().to_string()).collect())
     }
 
-    #[pyo3(signature = (source, spec, data_name, progress = None))]
+    #[pyo3(signature = (source, spec, data_name, out = None, progress = None))]
     fn report(
         &self,
         py: Python<'_>,
         source: &Source,
         spec: &str,
         data_name: &str,
+        out: Option<PathBuf>,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<(String, String)> {
         let options: PageOptions = json::from_text(py, "report", spec)?;
@@ -294,7 +303,12 @@ impl Model {
                     fit: options.fit_code.clone(),
                 },
             };
-            HtmlReport::new(model, model.read_observed_units(source.units(model)?)?, &spec, watch)
+            let page =
+                HtmlReport::new(model, model.read_observed_units(source.units(model)?)?, &spec, watch)?;
+            if let Some(out) = out {
+                write_atomically(&out, |file| file.write_all(page.html.as_bytes()).map_err(Error::io(&out)))?;
+            }
+            Ok(page)
         })?;
         let numbers = json::to_text(&page)?;
         Ok((page.html, numbers))
@@ -334,6 +348,11 @@ impl Model {
         Ok(Answers { schema, batches, rows, counts, rho: self.model.used_rho(options.ask().rho) })
     }
 
+    /// Treatments, one after the other.
+    fn treatments(&self, values: &[f64]) -> Result<Units> {
+        Units::from_f64("t", vec![self.model.shapes().t], values)
+    }
+
     /// The treatments of a curve.
     fn curve_treatments(&self, source: &Source, grid: &CurveGrid) -> Result<Units> {
         let model = &self.model;
@@ -351,6 +370,10 @@ impl Model {
         };
         model.curve_grid(&CurveSpec { over, amounts: amounts.as_deref(), held: grid.hold.as_deref() })
     }
+}
+
+fn no_treatment() -> Error {
+    Error::config("t", "no treatment is given", "give the treatment to ask about")
 }
 
 fn no_units() -> Error {

@@ -99,8 +99,12 @@ def test_questions(model, frame):
     for wrong in ("much", [0.5, 0.5], {"other": 0.5}, float("nan")):
         with pytest.raises(cfqp.CfqpError):
             model.counterfactual(frame, t=wrong)
-    with pytest.raises(cfqp.ConfigError, match="t0"):
-        model.effect(frame, np.zeros(200), 0.5)
+    with pytest.raises(cfqp.ConfigError, match="t0: one treatment per row"):
+        model.average_effect(frame, np.zeros(200), 0.5)
+    with pytest.raises(cfqp.DataError, match="7 treatments for 200 rows"):
+        model.effect(frame, np.zeros(7), 0.5)
+    with pytest.raises(cfqp.ConfigError, match="t1: .* is not a treatment"):
+        model.effect(frame, np.zeros(200), [0.5, 0.6])
     with pytest.raises(cfqp.ConfigError, match="grid"):
         model.curve(frame, 0.5)
     with pytest.raises(cfqp.CfqpError, match="99999"):

@@ -7,6 +7,7 @@ import pickle
 
 import cfqp
 import numpy as np
+import pandas as pd
 import pytest
 from cfqp._params import COLUMN_NAMES, config_json, seed, spec_json
 from cfqp._treatments import grid_json, one_treatment
@@ -104,6 +105,23 @@ def test_treatments_as_users_write_them(trial, trial_model, model, frame):
     assert all(answer == answers[0] for answer in answers)
     plan = trial.assign(d=trial["drug"], a=0.8)
     assert len(trial_model.counterfactual(plan, t_from=["d", "a"])) == len(trial)
+
+
+def test_effects_between_treatments_per_row(model, frame, array_model, data, trial, trial_model):
+    same = model.effect(frame, 0.2, 0.8)
+    low, high = np.full(len(frame), 0.2), pd.Series(0.8, index=frame.index)
+    for ends in ((low, high), (0.2, high), (low, [0.8]), (low, {"t": 0.8})):
+        assert model.effect(frame, *ends).equals(same)
+    less = model.effect(frame, frame["t"], 0.9 * frame["t"])
+    assert np.allclose(less["to"], 0.9 * less["from"]) and less.index.equals(frame.index)
+    assert np.allclose(less["effect_y"][7:8], model.effect(frame, frame["t"].iloc[7], 0.9 * frame["t"].iloc[7])["effect_y"][7:8])
+    expected = array_model.effect(data.arrays, 0.2, 0.8).point
+    for ends in ((low, high), (0.2, high), (low, 0.8)):
+        assert np.array_equal(array_model.effect(data.arrays, *ends).point, expected)
+    drugs = trial[["drug", "dose"]]
+    for end in ({"drug": "B", "dose": 0.8}, ("B", 0.8), "B,0.8", "drug=B,dose=0.8"):
+        effects = trial_model.effect(trial, drugs, end)
+        assert len(effects) == len(trial) and (effects["to_drug"] == "B").all() and (effects["from_drug"] == trial["drug"]).all()
 
 
 def test_curves_of_several_treatments(trial, trial_model):

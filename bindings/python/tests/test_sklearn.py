@@ -94,6 +94,7 @@ def test_effects_in_the_words_of_econml(xy):
     frame = X.assign(y=y)
     expected = estimator.model_.effect(frame, 0.2, 0.8)["effect_y"]
     assert np.allclose(own, expected)
+    assert np.allclose(estimator.effect(X, np.full(150, 0.2), np.full(150, 0.8), y=y), expected)
     lower, upper = estimator.model_.effect_interval(frame, 0.2, 0.8, alpha=0.1)
     assert np.allclose(lower, estimator.model_.effect(frame, 0.2, 0.8, level=0.9)["lower_y"])
     assert not hasattr(estimator, "const_marginal_effect")

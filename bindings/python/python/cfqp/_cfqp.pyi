@@ -77,9 +77,11 @@ class Model:
         `per_unit` (flattened, one row per unit; for arrays).
         `options`: JSON {"level": 0.9, "rho": "auto"|number, "rho_bounds": false, "distributions": false, "allow_empty": false}"""
     def effect(
-        self, source: Source, t0: Treatment, t1: Treatment, options: str = ..., ids: Sequence[str] = ...,
+        self, source: Source, ends: tuple[Treatment, Treatment] | None, columns: tuple[str, str] | None = ...,
+        per_unit: tuple[ArrowArray, ArrowArray] | None = ..., options: str = ..., ids: Sequence[str] = ...,
         progress: Progress | None = ...,
-    ) -> Answers: ...
+    ) -> Answers:
+        """The effect of the second of two treatments against the first, given as for `counterfactual`; of `per_unit`, an array may have one row."""
     def curve(
         self, source: Source, grid: str, options: str = ..., ids: Sequence[str] = ..., progress: Progress | None = ...,
     ) -> Answers:
@@ -94,9 +96,9 @@ class Model:
         """JSON: {"units", "ok", "rho", "rho_source", "verdicts": [{"name", "grade", "figure": float|null, "sentence"}],
         "warnings": [{"kind", "text"}]}"""
     def report(
-        self, source: Source, spec: str, data_name: str, progress: Progress | None = ...,
+        self, source: Source, spec: str, data_name: str, out: str | None = ..., progress: Progress | None = ...,
     ) -> tuple[str, str]:
-        """The HTML page and the same numbers as JSON. `spec`: JSON {"units": [str], "from": str|null, "to": str|null,
+        """The HTML page, which is written to `out`, and the same numbers as JSON. `spec`: JSON {"units": [str], "from": str|null, "to": str|null,
         "level": 0.9, "rho": "auto"|number, "model_name": str, "report_code": str, "fit_code": str}"""
     def export_onnx(self, folder: str) -> list[str]:
         """Writes the networks as ONNX files; returns their paths."""
@@ -113,6 +115,21 @@ def score_classes(source: Source, spec: str, config: str, resources: str = ..., 
 
 def check(source: Source, spec: str) -> str:
     """JSON of the library's TableSummary: units kept and dropped, columns, warnings."""
+
+def default_methods(on_pairs: bool, classes_known: bool) -> list[str]:
+    """The methods that are compared unless others are named."""
+
+def compare(
+    train: Source, spec: str, comparison: str, test: Source | None = ..., truth: Source | None = ...,
+    train_z: Sequence[int] | None = ..., test_z: Sequence[int] | None = ..., pairs: Source | None = ..., resources: str = ...,
+    folder: str | None = ..., progress: Progress | None = ...,
+) -> str:
+    """JSON of the runs, as in `cfqp compare --json`. `comparison`: JSON {"methods": [str], "seeds": [int], "config": {...}
+    (MethodConfig)}; `truth`: the units of `test` with the new treatments as t and the outcomes under them as y, unless `test` is an
+    .npz file that has them; `pairs`: instead of `test`, for a table; `folder` keeps finished runs."""
+
+def summarise_runs(runs: str) -> str:
+    """JSON: [{"method", "failed", "measures": [{"measure", "statistics": {"mean", "deviation", "runs"}|null}]}] of the runs of `compare`."""
 
 def simulate(world: str, n: int, seed: int, options: str = ...) -> tuple[dict[str, tuple[list[int], object]], str]:
     """Data of a built-in simulator with known counterfactuals: arrays by name (x, t, y, t_new, y_new, z), each as (shape,

@@ -144,8 +144,7 @@ class CFQP(Plots):
         validation
             Data for selection and calibration, like `data`; by default a part of `data`, or every unit in turn.
         checkpoint : path, optional
-            The file that keeps finished work if the fit is interrupted. Fits of outcomes of at most 8 elements are short
-            and leave none.
+            The file that keeps finished work if the fit is interrupted.
         resume : bool, default False
             Whether to continue from the checkpoint, if there is one.
         memory : int, optional

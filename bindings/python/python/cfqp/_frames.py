@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from ._arrays import Arrays, array_answers
@@ -71,7 +72,7 @@ def read_input(data: Any, new_columns: Mapping[str, Any] | None = None) -> Input
     data : data frame, path, Arrays, tuple of arrays or Input
         The units.
     new_columns : mapping, optional
-        Columns to add to a table.
+        Columns to add to a table; a number or a text is the same in all rows.
     """
     if isinstance(data, Input):
         return data
@@ -159,6 +160,8 @@ def _with_columns(stream: ArrowStream, columns: Mapping[str, Any]) -> pa.Table:
 
     table = pa.table(stream)
     for name, values in columns.items():
+        if isinstance(values, str | Real):
+            values = pa.repeat(values, len(table))
         if len(values) != len(table):
             message = f"t: {len(values)} treatments for {len(table)} rows"
             raise DataError(message, "give one treatment for all units, or one per row")

@@ -72,7 +72,7 @@ def ask_counterfactual(
 def ask_effect(t0: Any, t1: Any, level: float, rho: float | str, rho_bounds: bool) -> Asked:
     """Asks for the effect of `t1` against `t0`."""
     options = _options(level, rho, rho_bounds=rho_bounds)
-    return Asked("effect", {"t0": one_treatment(t0, "t0"), "t1": one_treatment(t1, "t1"), "options": options})
+    return Asked("effect", {"ends": (one_treatment(t0, "t0"), one_treatment(t1, "t1")), "options": options})
 
 
 def ask_curve(grid: Any, points: int, over: str | None, hold: Any, level: float, rho: float | str, rho_bounds: bool) -> Asked:

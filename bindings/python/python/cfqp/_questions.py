@@ -11,7 +11,7 @@ from ._fitted import AskOptions, Fitted, unit_ids
 from ._frames import column_names, outcome_names
 from ._params import options_json
 from ._progress import ProgressLike
-from ._treatments import TreatmentLike, grid_json, is_per_row, one_treatment, per_row_columns
+from ._treatments import TreatmentLike, array_treatments, grid_json, is_per_row, one_treatment, per_row_columns, table_treatments
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     ArraysLike = Arrays | tuple[ArrayLike, ...]
     Others = str | os.PathLike[str] | ArrowStream
     Grid = ArrayLike | Sequence[TreatmentLike] | None
-    NewTreatment = TreatmentLike | ArrayLike | None
+    EffectEnd = TreatmentLike | ArrayLike
+    NewTreatment = EffectEnd | None
 
 FrameT = TypeVar("FrameT", "pd.DataFrame", "pl.DataFrame")
 
@@ -107,11 +108,9 @@ class Questions(Fitted):
         if t_from is not None:
             columns = t_from if isinstance(t_from, str) else ",".join(t_from)
         elif is_per_row(t) and self._description["layout"] is None:
-            from ._arrays import flat, floats
-
-            per_unit = flat(floats("t", t))
+            per_unit = array_treatments(t, "t")
         elif is_per_row(t):
-            new_columns = per_row_columns(t, column_names(data))
+            new_columns = per_row_columns(t, "t_new", column_names(data))
             columns = ",".join(new_columns)
         source = self._input(data, new_columns)
         treatment = None if per_unit is not None or columns is not None else one_treatment(t)
@@ -125,11 +124,11 @@ class Questions(Fitted):
         )
 
     @overload
-    def effect(self, data: ArraysLike, t0: TreatmentLike, t1: TreatmentLike, **options: Unpack[AskOptions]) -> ArrayAnswers: ...
+    def effect(self, data: ArraysLike, t0: EffectEnd, t1: EffectEnd, **options: Unpack[AskOptions]) -> ArrayAnswers: ...
     @overload
-    def effect(self, data: FrameT, t0: TreatmentLike, t1: TreatmentLike, **options: Unpack[AskOptions]) -> FrameT: ...
+    def effect(self, data: FrameT, t0: EffectEnd, t1: EffectEnd, **options: Unpack[AskOptions]) -> FrameT: ...
     @overload
-    def effect(self, data: Others, t0: TreatmentLike, t1: TreatmentLike, **options: Unpack[AskOptions]) -> pa.Table: ...
+    def effect(self, data: Others, t0: EffectEnd, t1: EffectEnd, **options: Unpack[AskOptions]) -> pa.Table: ...
 
     def effect(
         self, data: Any, t0: Any, t1: Any, *, level: float = 0.9, rho: float | str = "auto", rho_bounds: bool = False,
@@ -141,8 +140,9 @@ class Questions(Fitted):
         ----------
         data
             The units, as for `counterfactual`.
-        t0, t1 : number, str, sequence or dict
-            The reference treatment, and the treatment to compare with it.
+        t0, t1 : number, str, sequence, dict, array or column
+            The reference treatment, and the treatment to compare with it. An array or a column has one treatment per row:
+            ``effect(df, df["dose"], 0.9 * df["dose"])``.
         level, rho, rho_bounds, units, progress
             As for `counterfactual`.
 
@@ -160,12 +160,21 @@ class Questions(Fitted):
         >>> model.effect(data.arrays, 0.2, 0.8).point.shape
         (120,)
         """
-        native, source = self._model(), self._input(data)
-        first, second = one_treatment(t0, "t0"), one_treatment(t1, "t1")
+        native, ends, columns, per_unit = self._model(), None, None, None
+        new_columns: dict[str, Any] = {}
+        if not (is_per_row(t0) or is_per_row(t1)):
+            ends = one_treatment(t0, "t0"), one_treatment(t1, "t1")
+        elif self._description["layout"] is None:
+            per_unit = array_treatments(t0, "t0"), array_treatments(t1, "t1")
+        else:
+            treatments = [treatment["name"] for treatment in self.treatments_]
+            first, second = (table_treatments(t, name, treatments, column_names(data)) for t, name in ((t0, "t0"), (t1, "t1")))
+            columns, new_columns = (",".join(first), ",".join(second)), first | second
+        source = self._input(data, new_columns)
         options = options_json(level, rho, rho_bounds=rho_bounds)
         return self._answer(
             source, "effect",
-            lambda report: native.effect(source.source, first, second, options, unit_ids(units), report),
+            lambda report: native.effect(source.source, ends, columns, per_unit, options, unit_ids(units), report),
             progress,
         )
 

@@ -109,7 +109,7 @@ class Reports(Questions):
         data
             The units, as for `counterfactual`.
         path : path, optional
-            The file to write. An existing file is replaced.
+            The file to write, completely or not at all. An existing file is replaced.
         units : sequence, optional
             The ids of the single units to show; by default typical and flagged ones.
         t0, t1 : number, str, sequence or dict, optional
@@ -137,8 +137,6 @@ class Reports(Questions):
             "fit_code": call(f"cfqp.{self!r}.fit", "data", self._fit_columns()),
         }
         with Display(progress) as display:
-            page, numbers = native.report(source, to_json(spec, "the report"), source.name, display.callback)
-        if path is not None:
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(page)
+            out = None if path is None else os.fspath(path)
+            page, numbers = native.report(source, to_json(spec, "the report"), source.name, out, display.callback)
         return Report(page, json.loads(numbers))

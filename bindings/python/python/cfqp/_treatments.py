@@ -50,16 +50,44 @@ def is_per_row(value: Any) -> bool:
     return hasattr(value, "__array__") or hasattr(value, "__arrow_c_array__") or hasattr(value, "__arrow_c_stream__")
 
 
-def per_row_columns(value: Any, taken: Sequence[str]) -> dict[str, Any]:
+def array_treatments(value: Any, name: str) -> Any:
+    """Treatments of arrays: one per unit, or one for all of them."""
+    from ._arrays import flat, floats
+
+    return flat(floats(name, value if is_per_row(value) else [value]))
+
+
+def table_treatments(value: Any, name: str, treatments: Sequence[str], taken: Sequence[str]) -> dict[str, Any]:
+    """New columns of a table: treatments per row, or a value that is the same in all rows."""
+    if is_per_row(value):
+        return per_row_columns(value, name, taken)
+    if isinstance(value, str) and len(treatments) > 1:
+        value = value.split(",")
+        if all("=" in part for part in value):
+            value = dict(part.split("=", 1) for part in value)
+    if isinstance(value, Mapping):
+        values = [value[treatment] for treatment in treatments if treatment in value]
+    else:
+        values = list(value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+    if len(values) != len(treatments):
+        raise ConfigError(f"{name}: {value!r} is not a treatment", f"give a value of each of {', '.join(treatments)}")
+    return dict(zip(_new_names(name, len(values), taken), values, strict=True))
+
+
+def per_row_columns(value: Any, name: str, taken: Sequence[str]) -> dict[str, Any]:
     """Columns with one treatment per row, under names that no column of the table has."""
     columns = _columns(value)
+    return dict(zip(_new_names(name, len(columns), taken), columns, strict=True))
+
+
+def _new_names(name: str, count: int, taken: Sequence[str]) -> list[str]:
     names: list[str] = []
-    for position in range(len(columns)):
-        name = "t_new" if len(columns) == 1 else f"t_new_{position}"
-        while name in taken:
-            name += "_"
-        names.append(name)
-    return dict(zip(names, columns, strict=True))
+    for position in range(count):
+        new = name if count == 1 else f"{name}_{position}"
+        while new in taken:
+            new += "_"
+        names.append(new)
+    return names
 
 
 def _columns(value: Any) -> list[Any]:

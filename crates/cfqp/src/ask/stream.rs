@@ -117,7 +117,7 @@ struct ArraySource {
 
 impl Model {
     /// Opens units like those that the model was fitted to: a table with the same columns, an `.npz` file or arrays.
-    /// `new_treatments` names the columns (comma-separated), or the array, that hold a new treatment for each unit. All
+    /// `new_treatments` names the columns, or the arrays (comma-separated), that hold a new treatment for each unit. All
     /// units of a subject are in one batch: a file with subjects is one batch.
     ///
     /// Units may have no outcome: cells that are missing, or a file without any of the columns of outcomes. Their treatment
@@ -157,7 +157,11 @@ impl Model {
                     true => Dataset::read_npz_to_ask(path, &shapes.y, shapes.t)?,
                     false => Dataset::read_npz(path)?,
                 };
-                let read = |name: &str| read_treatments(path, name, data.len());
+                let read = |names: &str| {
+                    let arrays = names.split(',').map(|name| read_treatments(path, name, data.len()));
+                    let arrays = arrays.collect::<Result<Vec<_>>>()?;
+                    Units::side_by_side(&arrays.iter().collect::<Vec<_>>())
+                };
                 let treatments = new_treatments.map(read).transpose()?;
                 ArraySource::open(path, Arc::new(data), treatments, missing_outcome, batch_size)?
             }
@@ -223,13 +227,11 @@ fn drop_unobserved(data: Arc<Dataset>, path: &Path) -> Result<(Arc<Dataset>, Rea
     Ok((data, summary))
 }
 
-/// The columns `names` with new treatments, which have the levels and origins of those that the model was fitted to.
+/// The columns `names` with new treatments, which have the levels and origins of those that the model was fitted to. After
+/// the columns of one new treatment come those of a second one.
 fn new_columns(fitted: &[TreatmentColumn], names: Vec<String>) -> Vec<TreatmentColumn> {
-    let column = |(j, name): (usize, String)| match fitted.get(j) {
-        Some(fitted) => TreatmentColumn { name, ..fitted.clone() },
-        None => TreatmentColumn::number(name),
-    };
-    names.into_iter().enumerate().map(column).collect()
+    let column = |(name, fitted): (String, &TreatmentColumn)| TreatmentColumn { name, ..fitted.clone() };
+    names.into_iter().zip(fitted.iter().cycle()).map(column).collect()
 }
 
 fn check_columns(table: &TableInput, layout: &Layout, names: &[String]) -> Result<()> {
@@ -416,13 +418,7 @@ fn split_treatments(units: UnitBatch, count: usize) -> Result<StreamBatch> {
     }
     let t = units.data.t();
     let given = t.elements() - count;
-    let side = |name: &str, range: std::ops::Range<usize>| {
-        let values = (0..t.len()).flat_map(|i| t.row(i)[range.clone()].to_vec()).collect();
-        let known = |i: usize| t.mask_row(i).map(|mask| mask[range.clone()].to_vec());
-        let mask = t.mask().map(|_| (0..t.len()).filter_map(known).flatten().collect());
-        Units::with_mask(name, vec![range.len()], values, mask)
-    };
-    let (factual, treatments) = (side("t", 0..given)?, side("treatment", given..given + count)?);
+    let (factual, treatments) = (t.part(0..given), t.part(given..given + count));
     let data = Dataset::new(units.data.x().clone(), factual, units.data.y().clone())?;
     let UnitBatch { ids, treated_at, subjects, rows, .. } = units;
     let units = UnitBatch::new(data, ids, treated_at, subjects)?.with_rows(rows);

@@ -73,6 +73,8 @@ enum Asking<'a> {
         from: Treatments<'a>,
         to: Treatments<'a>,
     },
+    /// The same, between the treatments in columns of the table, or arrays of the file: the reference first.
+    EffectFrom(String),
     Curve(&'a Units),
 }
 
@@ -88,9 +90,16 @@ impl<'a> AskUnits<'a> {
         self.question(Asking::OutcomeFrom(columns))
     }
 
-    /// Asks for the difference between the outcome under `to` and under `from`.
+    /// Asks for the difference between the outcome under `to` and under `from`: each one for all units, or, if the units
+    /// are arrays, one per unit.
     pub fn effect(self, from: impl Into<Treatments<'a>>, to: impl Into<Treatments<'a>>) -> UnitsQuestion<'a> {
         self.question(Asking::Effect { from: from.into(), to: to.into() })
+    }
+
+    /// Asks for the difference between the outcomes under the treatments that the input has for each unit, in the columns
+    /// `to` and `from`, named as in [`under_columns`](Self::under_columns).
+    pub fn effect_columns(self, from: &str, to: &str) -> UnitsQuestion<'a> {
+        self.question(Asking::EffectFrom(format!("{from},{to}")))
     }
 
     /// Asks for the outcome under every treatment of `grid`; see [`Ask::curve`](crate::ask::Ask::curve).
@@ -205,16 +214,19 @@ impl<'a> UnitsQuestion<'a> {
     ) -> Result<ReadSummary> {
         self.options.validate_for(self.ask.model)?;
         let model = self.ask.model;
-        let columns = match self.asking {
-            Asking::OutcomeFrom(columns) => Some(columns),
+        let columns = match &self.asking {
+            Asking::OutcomeFrom(columns) => Some(*columns),
+            Asking::EffectFrom(columns) => Some(columns.as_str()),
             _ => None,
         };
         let mut stream = model.read_units(&self.ask.input, columns)?.only(self.ids);
-        if let Asking::Outcome(to) = &self.asking {
-            let to = to.units(model)?;
-            if to.len() > 1 {
-                stream = stream.with_treatments(to.into_owned())?;
-            }
+        let per_unit = match &self.asking {
+            Asking::Outcome(to) => to.units(model)?.into_owned(),
+            Asking::Effect { from, to } => Units::side_by_side(&[&*from.units(model)?, &*to.units(model)?])?,
+            _ => Units::new("treatment", vec![1], vec![0.0])?,
+        };
+        if per_unit.len() > 1 {
+            stream = stream.with_treatments(per_unit)?;
         }
         let tabulation = Tabulation::new(model);
         let steps = if let Asking::Curve(grid) = self.asking { grid.len() } else { 1 };
@@ -243,10 +255,13 @@ impl<'a> UnitsQuestion<'a> {
         let zeros =
             |name: &str, shape: &[usize]| Units::new(name, shape.to_vec(), vec![0.0; shape.iter().product()]);
         let t = zeros("t", &[shapes.t])?;
-        let data = Dataset::new(zeros("x", &shapes.x)?, t.clone(), Units::all_missing(shapes.y.clone(), 1))?;
-        let units = UnitBatch::from(data);
-        let from_columns = matches!(self.asking, Asking::OutcomeFrom(_));
-        let batch = StreamBatch { units, treatments: from_columns.then_some(t), asked: None };
+        let treatments = match self.asking {
+            Asking::OutcomeFrom(_) => Some(t.clone()),
+            Asking::EffectFrom(_) => Some(Units::side_by_side(&[&t, &t])?),
+            _ => None,
+        };
+        let data = Dataset::new(zeros("x", &shapes.x)?, t, Units::all_missing(shapes.y.clone(), 1))?;
+        let batch = StreamBatch { units: UnitBatch::from(data), treatments, asked: None };
         let (answered, _) = self.answer_all(batch)?;
         Ok(answered.output(tabulation).without_rows())
     }
@@ -286,9 +301,18 @@ impl<'a> UnitsQuestion<'a> {
                 };
                 (self.ask_batch(units, None, to)?, 1)
             }
-            Asking::Effect { from, to } => {
+            Asking::Effect { .. } | Asking::EffectFrom(_) => {
                 let model = self.ask.model;
-                let (from, to) = (from.units(model)?.into_owned(), to.units(model)?.into_owned());
+                let (from, to) = match (&self.asking, treatments) {
+                    (_, Some(both)) => {
+                        let middle = both.elements() / 2;
+                        (both.part(0..middle), both.part(middle..both.elements()))
+                    }
+                    (Asking::Effect { from, to }, None) => {
+                        (from.units(model)?.into_owned(), to.units(model)?.into_owned())
+                    }
+                    _ => unreachable!("the stream reads the treatments asked for"),
+                };
                 (self.ask_batch(units, Some(from), to)?, 1)
             }
             Asking::Curve(grid) => {

@@ -66,6 +66,34 @@ fn memory_files_and_a_model_from_bytes_give_the_same_answers() {
 }
 
 #[test]
+fn effects_are_between_treatments_per_unit_or_columns() {
+    let mut batch = table(60);
+    let treatments = |shift: f32| (0..60).map(|i| shift + i as f32 / 30.0).collect::<Vec<f32>>();
+    batch.push("low", OutputColumn::Numbers(treatments(0.0)));
+    batch.push("high", OutputColumn::Numbers(treatments(1.0)));
+    let units = Table::read(in_memory(&batch), &spec()).unwrap();
+    let model = Fit::new(config()).run(&units).unwrap();
+    let [low, high] = [0.0, 1.0].map(|shift| Units::new("t", vec![1], treatments(shift)).unwrap());
+    let effects = |question: super::UnitsQuestion<'_>| {
+        let mut points = Vec::new();
+        question.inspect(|_, answers| points.extend_from_slice(answers.point.values())).run().map(|_| points)
+    };
+    let expected = model.ask(&units).effect(&low, &high).answers().unwrap();
+    assert_eq!(
+        effects(model.ask_units(in_memory(&batch)).effect_columns("low", "high")).unwrap(),
+        expected.point.values()
+    );
+    let arrays = Arc::new(units.data.clone());
+    let found = effects(model.ask_units(arrays.clone()).effect(&low, &high)).unwrap();
+    assert_eq!(found, expected.point.values());
+    let from_one = effects(model.ask_units(arrays.clone()).effect(0.5, &high)).unwrap();
+    assert_eq!(from_one, model.ask(&units).effect(0.5, &high).answers().unwrap().point.values());
+    let short = Units::new("t", vec![1], vec![0.0; 7]).unwrap();
+    let error = effects(model.ask_units(arrays).effect(&short, &high)).unwrap_err();
+    assert_eq!(error.to_string(), "treatment: 7 values beside 60");
+}
+
+#[test]
 fn arrays_take_a_treatment_per_unit_and_tables_a_column() {
     let units = Table::read(in_memory(&table(60)), &spec()).unwrap();
     let arrays: Arc<Dataset> = Arc::new(units.data.clone());
