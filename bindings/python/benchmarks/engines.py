@@ -3,25 +3,30 @@
     python benchmarks/engines.py --rows 1000000
 
 Beside the model stand two functions that say what the engine itself and the machine allow: `copy` gives every batch back, `busy`
-keeps a core busy for as long as the model would and returns rows like the answers. Every figure is the best of several runs after a warm-up, which starts the workers and loads the
-model. Ray starts its actors in every run, which takes seconds: give it a million rows.
+keeps a core busy for as long as the model would and returns rows like the answers. `processes` stands for plain processes without an engine, what
+the machine itself gives. Every figure is the best of several runs after a warm-up, which starts the workers and loads the
+model. Ray starts its actors in every run, which takes seconds: give it millions of rows.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import json
+import multiprocessing
 import subprocess
 import sys
 import tempfile
 import time
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import cfqp
 import pyarrow as pa
+import pyarrow.parquet as pq
 from _engines import COLUMNS, make_units, spinner, start_ray, start_spark, write_parts
 
 TREATMENT = 0.8
@@ -34,7 +39,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=400_000)
     parser.add_argument("--parts", type=int, default=16)
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--engines", default="spark,ray")
+    parser.add_argument("--engines", default="processes,spark,ray")
     parser.add_argument("--functions", default="copy,busy,cfqp")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -54,14 +59,14 @@ def compare(options: argparse.Namespace, folder: Path) -> None:
     per_row = alone(model, make_units(50_000, 998))
     print(f"{options.rows:,} rows in {options.parts} files; the model takes {model_size(folder)}")
     print(f"in this process, one thread: {1 / per_row:,.0f} rows/s")
-    print(f"{'engine':8}{'function':10}{'1 worker':>14}{'2 workers':>14}{'ratio':>8}   (rows/s)")
+    print(f"{'engine':10}{'function':10}{'1 worker':>14}{'2 workers':>14}{'ratio':>8}   (rows/s)")
     for engine in options.engines.split(","):
         task = {"engine": engine, "folder": str(folder), "repeats": options.repeats, "per_row": per_row}
         task |= {"functions": options.functions.split(",")}
         one, two = (started(task | {"workers": workers}) for workers in (1, 2))
         for name in one:
             first, second = options.rows / one[name], options.rows / two[name]
-            print(f"{engine:8}{name:10}{first:14,.0f}{second:14,.0f}{second / first:8.2f}", flush=True)
+            print(f"{engine:10}{name:10}{first:14,.0f}{second:14,.0f}{second / first:8.2f}", flush=True)
 
 
 def alone(model: cfqp.CFQP, units: pa.Table) -> float:
@@ -88,7 +93,7 @@ def started(task: dict[str, Any]) -> dict[str, float]:
 
 def run(task: dict[str, Any]) -> None:
     """Measures every function on one engine."""
-    jobs = spark_jobs(task) if task["engine"] == "spark" else ray_jobs(task)
+    jobs = {"processes": process_jobs, "spark": spark_jobs, "ray": ray_jobs}[task["engine"]](task)
     print(json.dumps({name: best(jobs[name], task["repeats"]) for name in task["functions"]}))
 
 
@@ -101,6 +106,36 @@ def best(job: Callable[[], Any], repeats: int) -> float:
         job()
         times.append(time.perf_counter() - start)
     return min(times)
+
+
+def process_jobs(task: dict[str, Any]) -> dict[str, Callable[[], Any]]:
+    """The functions in processes, each over all files."""
+    pool = ProcessPoolExecutor(task["workers"], multiprocessing.get_context("spawn"))
+    files = sorted(Path(task["folder"], "units").iterdir())
+
+    def over_files(function: str) -> Callable[[], Any]:
+        return lambda: list(pool.map(one_file, files, [function] * len(files), [task] * len(files)))
+
+    return {name: over_files(name) for name in ("copy", "busy", "cfqp")}
+
+
+def one_file(path: Path, function: str, task: dict[str, Any]) -> int:
+    """A function over the units of one file, in a process of its own."""
+    warnings.simplefilter("ignore", cfqp.AnswerWarning)
+    units = pq.read_table(path)
+    for start in range(0, len(units), BATCH_ROWS):
+        part = units.slice(start, BATCH_ROWS)
+        if function == "cfqp":
+            part = model_of(task["folder"]).counterfactual(part, TREATMENT)
+        elif function == "busy":
+            spinner(task["per_row"])(len(part))
+    return len(units)
+
+
+@functools.cache
+def model_of(folder: str) -> cfqp.CFQP:
+    """The model, read once by a process."""
+    return cfqp.load(folder + "/model.cfqp", threads=1)
 
 
 def spark_jobs(task: dict[str, Any]) -> dict[str, Callable[[], Any]]:
@@ -137,6 +172,7 @@ def ray_jobs(task: dict[str, Any]) -> dict[str, Callable[[], Any]]:
     start_ray(cpus=4)
     workers, spin = task["workers"], spinner(task["per_row"])
     units = ray.data.read_parquet(task["folder"] + "/units")
+    blocks = units.repartition(target_num_rows_per_block=BATCH_ROWS)
 
     def ask() -> Any:
         return cfqp.ray.counterfactual(units, task["folder"] + "/model.cfqp", TREATMENT, actors=workers)
@@ -159,8 +195,8 @@ def ray_jobs(task: dict[str, Any]) -> dict[str, Callable[[], Any]]:
         "num_cpus": 0.25,
     }
     data = {
-        "copy": lambda: units.map_batches(Copy, **pool),
-        "busy": lambda: units.map_batches(Busy, **pool),
+        "copy": lambda: blocks.map_batches(Copy, **pool),
+        "busy": lambda: blocks.map_batches(Busy, **pool),
         "cfqp": ask,
     }
     return {name: lambda make=make: make().materialize() for name, make in data.items()}

@@ -80,14 +80,14 @@ class TestRay(Contract):
         assert "classes" in swept.failures["message"][0].as_py()
 
     def test_a_sweep_reports_a_worker_that_died(self, engine: Ray, monkeypatch: pytest.MonkeyPatch) -> None:
-        fit = cfqp.ray._fit
+        fit = cfqp._ray_tasks._fit
 
         def deadly(table: Any, estimator: cfqp.CFQP, *rest: Any) -> Any:
             if estimator.classes == 2:
                 os._exit(1)
             return fit(table, estimator, *rest)
 
-        monkeypatch.setattr(cfqp.ray, "_fit", deadly)
+        monkeypatch.setattr(cfqp._ray_tasks, "_fit", deadly)
         swept = cfqp.ray.sweep(make_units(100), {"classes": [1, 2]}, estimator=quick(), **COLUMNS)
         assert swept.table["status"].to_pylist() == ["ok", "failed"]
         assert swept.failures["error"].to_pylist() == ["WorkerCrashedError"]
@@ -102,6 +102,9 @@ class TestRay(Contract):
         columns = ["method", "seed", "error", "cf_mse", "classes", "coverage"]
         assert there.table.select(columns).equals(here.table.select(columns))
         assert there.failures == []
-        failed = cfqp.ray.compare(data, test, methods=["sc", "residual"], seeds=1, estimator=settings, window=-1.0)
+        options = {"methods": ["sc", "residual"], "seeds": 1, "estimator": settings}
+        failed = cfqp.ray.compare(data, test, window=1e-9, **options)
         assert [run["scores"] is None for run in failed] == [True, False]
-        assert "window" in failed.failures[0]["error"]
+        assert "no training unit has a treatment" in failed.failures[0]["error"]
+        with pytest.raises(cfqp.ConfigError, match="window: -1 is not a width"):
+            cfqp.ray.compare(data, test, window=-1.0, **options)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ import ray
 import ray.data
 
 from ._compare import NEED_CLASSES, Comparison, Setting, failed_run
-from ._errors import CfqpError, ConfigError
+from ._errors import CfqpError, ConfigError, FitError
 from ._estimator import CFQP
 from ._group_fits import GroupFits, failure, fit_record, record_schema, worker_estimator
 
@@ -104,6 +105,11 @@ def compare(
     -------
     Comparison
         The same runs as those of `cfqp.compare`, but for their times. Also a run whose worker died has a row, with its error.
+
+    Raises
+    ------
+    CfqpError
+        The first error, if all runs failed.
     """
     setting = Setting.plan(data, test, truth, pairs, methods, seeds, worker_estimator(estimator), rho, window, columns)
     shared = ray.put(setting)
@@ -119,8 +125,19 @@ def compare(
 
     planned = [(method, seed) for method in setting.methods for seed in setting.seeds]
     started = [start(method, seed) for method, seed in planned]
-    runs = (_finished_run(ref, setting, method, seed) for ref, (method, seed) in zip(started, planned, strict=True))
-    return Comparison(tuple(runs))
+    finished = [_finished_run(ref, setting, method, seed) for ref, (method, seed) in zip(started, planned, strict=True)]
+    errors = [run.error for run in finished if run.error is not None]
+    if errors and len(errors) == len(finished):
+        raise errors[0]
+    return Comparison(tuple(run.record for run in finished))
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A run of a comparison, and its error if it failed."""
+
+    record: dict[str, Any]
+    error: CfqpError | None = None
 
 
 def collect(ds: Dataset) -> pa.Table:
@@ -152,23 +169,23 @@ def _fit(
     return fit_record(table, estimator, columns, timeout, **{name: ray.get(ref) for name, ref in more.items()})
 
 
-def _run(setting: Setting, method: str, seed: int, chosen: dict[str, Any] | None = None) -> dict[str, Any]:
+def _run(setting: Setting, method: str, seed: int, chosen: _Run | None = None) -> _Run:
     """One run of a comparison, with the number of classes that another run has chosen."""
-    classes = None if chosen is None else (chosen["scores"] or {}).get("classes")
+    classes = None if chosen is None else (chosen.record["scores"] or {}).get("classes")
     one = setting.only(method, seed, classes)
     try:
-        return one.run(one.estimator.threads)[0]
+        return _Run(one.run(one.estimator.threads)[0])
     except CfqpError as error:
-        return failed_run(one, str(error))
+        return _Run(failed_run(one, str(error)), error)
 
 
-def _finished_run(ref: Any, setting: Setting, method: str, seed: int) -> dict[str, Any]:
-    """The record of a run, also if its worker died."""
+def _finished_run(ref: Any, setting: Setting, method: str, seed: int) -> _Run:
+    """A run, also if its worker died."""
     try:
-        record: dict[str, Any] = ray.get(ref)
+        run: _Run = ray.get(ref)
     except ray.exceptions.RayError as error:
-        return failed_run(setting.only(method, seed), str(error))
-    return record
+        return _Run(failed_run(setting.only(method, seed), str(error)), FitError(str(error)))
+    return run
 
 
 def _outcome(ref: Any) -> dict[str, Any]:

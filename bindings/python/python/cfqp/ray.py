@@ -194,6 +194,8 @@ def _ask(
         "num_cpus": _ACTOR_CPUS, "compute": _pool(actors),
     }  # fmt: skip
     if question.subject is None:
+        # readers put up to 128 MB into one block, which one actor would answer alone
+        ds = ds.repartition(target_num_rows_per_block=BATCH_ROWS)
         return ds.map_batches(_Answerer, batch_size=BATCH_ROWS, **options)
     count = partitions or _PARTITIONS_PER_CPU * _cpus()
     buckets = ds.map_batches(partial(_with_bucket, subject=question.subject, count=count), batch_format="pyarrow")
