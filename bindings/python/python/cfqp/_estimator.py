@@ -144,7 +144,8 @@ class CFQP(Plots):
         validation
             Data for selection and calibration, like `data`; by default a part of `data`, or every unit in turn.
         checkpoint : path, optional
-            The file that keeps finished work if the fit is interrupted.
+            The file that keeps finished work, for a fit that is interrupted. It stays after the fit: remove it once the model is
+            saved.
         resume : bool, default False
             Whether to continue from the checkpoint, if there is one.
         memory : int, optional

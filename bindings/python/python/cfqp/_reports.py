@@ -100,7 +100,7 @@ class Reports(Questions):
     def report(
         self, data: Any, path: str | os.PathLike[str] | None = None, *, units: Sequence[object] | None = None,
         t0: TreatmentLike | None = None, t1: TreatmentLike | None = None, level: float = 0.9,
-        rho: float | str = "auto", name: str = "model", progress: ProgressLike = None,
+        rho: float | str = "auto", name: str | None = None, progress: ProgressLike = None,
     ) -> Report:
         """A report: the data, verdicts, classes, dose-response curves, effects and single units, as one HTML page.
 
@@ -116,8 +116,8 @@ class Reports(Questions):
             The low and the high treatment; by default the 10th and the 90th percentile, or frequent levels.
         level, rho, progress
             As for `counterfactual`.
-        name : str, default "model"
-            What the page calls the model.
+        name : str, optional
+            What the page calls the model; by default its code, such as "CFQP(classes=3)".
 
         Returns
         -------
@@ -132,7 +132,7 @@ class Reports(Questions):
             "to": None if t1 is None else treatment_text(t1, "t1"),
             "level": level,
             "rho": rho,
-            "model_name": name,
+            "model_name": repr(self) if name is None else name,
             "report_code": call("model.report", "data", asked, DEFAULTS),
             "fit_code": call(f"cfqp.{self!r}.fit", "data", self._fit_columns()),
         }

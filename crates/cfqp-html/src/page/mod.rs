@@ -47,7 +47,7 @@ impl Page<'_> {
                 body {
                     header {
                         h1 { "What would have happened under another treatment?" }
-                        p.soft { "A report on " (name) " by the model " (self.spec.model) }
+                        p.soft { "Data: " (name) ". Model: " (self.spec.model) "." }
                         p.soft {
                             "rho, the correlation of a unit's noise under both treatments: " (self.report.question.rho)
                         }

@@ -114,7 +114,8 @@ impl Problem<'_> {
             .collect();
         let total = plan.passes * shards.count();
         let every = total.div_ceil(KEPT_STATES);
-        let job = |done: usize| format!("{} on {}, {done} of {total}", fingerprint(&larger), shards.name());
+        let name = format!("{} on {}", fingerprint(&larger), shards.name());
+        let job = |done: usize| format!("{name}, {done} of {total}");
         let kept = (1..=total / every).rev().map(|state| state * every);
         let begin = self.resume(&mut learners, kept, job);
         (0..begin).for_each(|_| self.monitor.epoch(f64::NAN));
@@ -255,11 +256,11 @@ struct ShardPart<'a> {
 mod tests {
     use std::collections::BTreeMap;
     use std::sync::Mutex;
-    use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
     use crate::density::testing::{lines, problem, selected};
     use crate::density::{Jobs, KeptJobs};
+    use crate::runtime::testing::StopAfter;
     use crate::runtime::{Monitor, Pool};
 
     /// Shards in memory.
@@ -326,21 +327,11 @@ mod tests {
 
     #[test]
     fn interrupted_work_goes_on_where_it_was() {
-        /// Stops after some shards.
-        struct StopAfter(AtomicUsize);
-        impl Monitor for StopAfter {
-            fn epoch(&self, _: f64) {
-                let _ = self.0.try_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
-            }
-            fn stopped(&self) -> bool {
-                self.0.load(Ordering::Relaxed) == 0
-            }
-        }
         let data = lines(&[1.0, -1.0], 300, 1, 0.3);
         let pool = Pool::new(2).unwrap();
-        let (monitor, kept) = (StopAfter(AtomicUsize::new(usize::MAX)), Kept::default());
+        let kept = Kept::default();
         let fit = |kept: &dyn Jobs, epochs: usize| -> Result<Vec<Vec<f32>>> {
-            monitor.0.store(epochs, Ordering::Relaxed);
+            let monitor = StopAfter::epochs(epochs);
             let jobs = KeptJobs { outcomes: "linear", kept };
             let problem = Problem { monitor: &monitor, jobs, ..problem(&data.rows, &pool) };
             let mut members = problem.members(&selected(2), 2)?;

@@ -2,13 +2,14 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rand::RngExt as _;
 use rand::seq::SliceRandom as _;
 
 use crate::data::table::{OutputBatch, OutputColumn, TableSpec, TableUnits, write_table};
 use crate::data::{OutcomeKind, ShardSizes};
+use crate::runtime::testing::StopAfter;
 use crate::sim::{Table, TableWorld};
 use crate::{Base, Classes, Dataset, Error, Fit, FitConfig, Model, Monitor, Resources, Stage, Units, stream};
 
@@ -242,19 +243,6 @@ fn fits_are_stopped_while_rows_are_read_and_while_members_learn() {
     }
 }
 
-/// Stops a fit after some epochs.
-struct StopAfter(AtomicUsize);
-
-impl Monitor for StopAfter {
-    fn epoch(&self, _loss: f64) {
-        let _ = self.0.try_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
-    }
-
-    fn stopped(&self) -> bool {
-        self.0.load(Ordering::Relaxed) == 0
-    }
-}
-
 #[test]
 fn an_interrupted_fit_goes_on_and_gives_the_same_model_file() {
     let fixture = Fixture::lines(2500);
@@ -266,7 +254,7 @@ fn an_interrupted_fit_goes_on_and_gives_the_same_model_file() {
     let resources = Resources { checkpoint: Some(checkpoint.clone()), resume: true, ..on_disk(2) };
     let size = || std::fs::metadata(&checkpoint).map_or(0, |file| file.len());
     let run = |epochs: usize| {
-        let monitor = StopAfter(AtomicUsize::new(epochs));
+        let monitor = StopAfter::epochs(epochs);
         Fit::new(auto.clone()).resources(resources.clone()).monitor(&monitor).run_units(&units)
     };
     // members and shards that are known count as epochs, too

@@ -14,6 +14,8 @@ mod stage;
 pub use memory::{MemorySize, memory_limit, set_memory_limit};
 pub(crate) use memory::{TooLarge, check_memory, check_size};
 pub use monitor::Monitor;
+#[cfg(test)]
+pub(crate) use monitor::testing;
 pub(crate) use pool::Pool;
 pub use resources::{DeviceKind, Resources};
 pub use stage::Stage;

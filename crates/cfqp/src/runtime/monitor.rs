@@ -35,3 +35,29 @@ pub trait Monitor: Sync {
 
 /// Ignores all progress.
 impl Monitor for () {}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::Monitor;
+
+    /// Stops a fit after some epochs.
+    pub(crate) struct StopAfter(AtomicUsize);
+
+    impl StopAfter {
+        pub(crate) fn epochs(count: usize) -> Self {
+            Self(AtomicUsize::new(count))
+        }
+    }
+
+    impl Monitor for StopAfter {
+        fn epoch(&self, _loss: f64) {
+            let _ = self.0.try_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        }
+
+        fn stopped(&self) -> bool {
+            self.0.load(Ordering::Relaxed) == 0
+        }
+    }
+}

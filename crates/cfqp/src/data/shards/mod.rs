@@ -53,7 +53,7 @@ impl ShardSizes {
 
     /// The memory that it takes to cut the units, and to hold a shard as units and as what a network learns from.
     pub(crate) fn memory(self, rows: usize, form: RecordForm) -> u64 {
-        let blocks = self.shards(rows, form).saturating_mul(6 * BLOCK_BYTES);
+        let blocks = self.shards(rows, form).saturating_mul(4 * BLOCK_BYTES);
         (blocks as u64).saturating_add(8 * self.shard_bytes as u64)
     }
 }
