@@ -26,6 +26,14 @@ from engines.contract import Contract, model  # noqa: E402, F401
 from pyspark.sql import DataFrame, SparkSession  # noqa: E402
 
 
+def is_executor(process: Any) -> bool:
+    """Whether a process is an executor that still runs."""
+    try:
+        return any("CoarseGrainedExecutorBackend" in word for word in process.cmdline())
+    except psutil.Error:  # it has ended meanwhile
+        return False
+
+
 class Spark:
     """Spark in `local-cluster` mode."""
 
@@ -56,8 +64,7 @@ class Spark:
         return frame.mapInArrow(later, frame.schema)
 
     def executors(self) -> list[Any]:
-        processes = psutil.Process().children(recursive=True)
-        return [p for p in processes if any("CoarseGrainedExecutorBackend" in word for word in p.cmdline())]
+        return [process for process in psutil.Process().children(recursive=True) if is_executor(process)]
 
     def lose_worker(self) -> None:
         while len(executors := self.executors()) < 2:  # one may be starting
