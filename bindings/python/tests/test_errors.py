@@ -105,6 +105,8 @@ def test_questions(model, frame):
         model.effect(frame, np.zeros(7), 0.5)
     with pytest.raises(cfqp.ConfigError, match="t1: .* is not a treatment"):
         model.effect(frame, np.zeros(200), [0.5, 0.6])
+    with pytest.raises(cfqp.ConfigError, match="t0: 3 columns for 1 treatments"):
+        model.effect(frame, np.zeros((200, 3)), np.zeros(200))
     with pytest.raises(cfqp.ConfigError, match="grid"):
         model.curve(frame, 0.5)
     with pytest.raises(cfqp.CfqpError, match="99999"):

@@ -60,7 +60,10 @@ def array_treatments(value: Any, name: str) -> Any:
 def table_treatments(value: Any, name: str, treatments: Sequence[str], taken: Sequence[str]) -> dict[str, Any]:
     """New columns of a table: treatments per row, or a value that is the same in all rows."""
     if is_per_row(value):
-        return per_row_columns(value, name, taken)
+        columns = per_row_columns(value, name, taken)
+        if len(columns) != len(treatments):
+            raise ConfigError(f"{name}: {len(columns)} columns for {len(treatments)} treatments", f"give {', '.join(treatments)}")
+        return columns
     if isinstance(value, str) and len(treatments) > 1:
         value = value.split(",")
         if all("=" in part for part in value):
