@@ -65,6 +65,8 @@ mod runtime;
 mod search;
 pub mod sim;
 mod train;
+#[allow(dead_code, unused_imports, reason = "the baselines and the densities come to use them")]
+mod trees;
 
 pub use ask::{Answers, AskOptions, Rho};
 pub use config::{Base, Classes, FitConfig, Recipe, Sharing, Start};
