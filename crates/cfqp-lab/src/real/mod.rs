@@ -28,7 +28,7 @@ const MAX_SEEDS: usize = 1000;
 /// The seed of the fits on all rows.
 const SEED: u64 = 1;
 /// The methods; cfqp is asked with an unknown or learned rho.
-const METHODS: [Method; 4] = [Method::Regression, Method::Residual, Method::ShrunkResidual, Method::Cfqp];
+const METHODS: [Method; 5] = Method::PAIRS;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -31,7 +31,7 @@ pub(super) fn line_class(method: Method) -> &'static str {
         Method::CfqpKmeans => "k5",
         Method::CfqpGmm => "k6",
         Method::Oracle => "dashed ink",
-        Method::Regression | Method::Residual | Method::ShrunkResidual => "dashed faint",
+        Method::Regression | Method::Residual | Method::ShrunkResidual | Method::Conformal => "dashed faint",
     }
 }
 

@@ -112,7 +112,7 @@ pub struct Scores {
     pub class_accuracy: Option<f64>,
     /// The adjusted Rand index of true and found classes.
     pub ari: Option<f64>,
-    /// The coverage of intervals of level 0.9; for [`Method::Cfqp`] only.
+    /// The coverage of intervals of level 0.9; for [`Method::Cfqp`] and [`Method::Conformal`] only.
     pub coverage: Option<f64>,
     /// The mean width of the intervals, in units of y.
     pub width: Option<f64>,
@@ -203,6 +203,7 @@ pub(super) fn run_method(
         query_seconds,
         peak_rss_mb,
     };
+    let scores = with_interval_scores(&*fitted, data, scores)?;
     let example_answers = match data.examples {
         Some(examples) if method != Method::Oracle => answer_examples(&*fitted, examples)?,
         _ => Vec::new(),
@@ -245,6 +246,18 @@ fn effect_error(fitted: &dyn Counterfactual, test: &Dataset, effects: &TrueEffec
     let (to, from) = (fitted.counterfactual(test, &effects.to)?, fitted.counterfactual(test, &effects.from)?);
     let values = to.values().iter().zip(from.values()).map(|(to, from)| to - from).collect();
     pehe(&effects.effect, &Units::new("effect", to.shape().to_vec(), values)?)
+}
+
+/// Adds the scores of the intervals of a method that has them without being a mixture.
+fn with_interval_scores(
+    fitted: &dyn Counterfactual,
+    data: &ComparisonData<'_>,
+    scores: Scores,
+) -> Result<Scores> {
+    let Some(intervals) = fitted.intervals() else { return Ok(scores) };
+    let [lower, upper] = data.answer(|units, to| intervals.interval_ends(units, to))?;
+    let covered = coverage(&data.truth.y_new, &lower, &upper)?;
+    Ok(Scores { coverage: Some(covered.share), width: Some(covered.width), ..scores })
 }
 
 /// Adds the scores that only a mixture of classes has: those of its classes and, where calibrated, of its intervals.

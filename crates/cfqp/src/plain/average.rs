@@ -2,8 +2,8 @@
 //!
 //! - Difference of means of the units that received exactly these treatments, where both are levels of a treatment with
 //!   few values: unadjusted, so confounded wherever covariates drive the treatment.
-//! - Regression adjustment: the mean difference of the predictions of a cross-fitted regression.
-//! - Doubly robust: the same, corrected by the weighted residuals of units that received the treatment (AIPW, with a
+//! - Regression adjustment: the mean difference of the predictions of a cross-fitted ridge regression.
+//! - Doubly robust: the same of the best of that regression, boosted trees and the mean of both, corrected by the weighted residuals of units that received the treatment (AIPW, with a
 //!   logistic propensity) or nearly received it (continuous treatment: kernel weights over a Gaussian density).
 //!
 //! The adjusted ones assume that the covariates contain every common cause of treatment and outcome.
@@ -17,9 +17,11 @@ use super::contrast::{Contrast, Estimate};
 use super::level_effects::{Levels, difference_of_means, doubly_robust_levels};
 use super::levels::treatment_levels;
 use super::local_effects::doubly_robust_local;
+use super::outcome_regression::OutcomeRegression;
 use super::regression::{CrossFitted, Outcomes};
 use crate::data::{Dataset, Units};
 use crate::math::normal_half_width;
+use crate::runtime::{Pool, Resources};
 use crate::{Error, Result};
 
 /// The largest number of units that estimates are made from ...
@@ -139,9 +141,15 @@ fn estimate_all(contrast: &Contrast<'_>) -> Result<Vec<(PlainMethod, Vec<Estimat
     let y = Outcomes { values: &contrast.y, outputs: contrast.outcomes };
     let regression = CrossFitted::fit(contrast.data, y, 0)?;
     found.push((PlainMethod::Regression, adjust(contrast, &regression)?));
+    let x: Vec<Vec<f32>> =
+        (0..contrast.data.len()).map(|i| regression.covariate_row(contrast.data.x(), i)).collect();
+    let outcome = || -> Result<OutcomeRegression> {
+        let pool = Pool::new(Resources::default().threads)?;
+        OutcomeRegression::best(contrast.data, y, &regression, 0, &pool)
+    };
     let robust = match &levels {
-        Some(levels) => doubly_robust_levels(contrast, levels, &regression),
-        None => doubly_robust_local(contrast, &regression),
+        Some(levels) => doubly_robust_levels(contrast, levels, &x, outcome)?,
+        None => doubly_robust_local(contrast, &x, regression.folds(), outcome)?,
     };
     found.extend(robust.map(|estimates| (PlainMethod::DoublyRobust, estimates)));
     Ok(found)

@@ -1,6 +1,5 @@
 //! The columns that a plain regression works on: covariates, the treatment, and functions of both.
 
-use rand::RngExt as _;
 use rand_distr::{Distribution, StandardNormal};
 
 use crate::data::Units;
@@ -10,10 +9,10 @@ use crate::{Rng, stream};
 const MAX_COVARIATES: usize = 512;
 /// Quantiles of a treatment at which its piecewise linear curve may bend.
 const KNOTS: [f64; 6] = [0.1, 0.25, 0.4, 0.6, 0.75, 0.9];
-/// The largest number of cosine features.
-const MAX_COSINES: usize = 192;
-/// Units per cosine feature.
-const UNITS_PER_COSINE: usize = 4;
+/// Quantiles of a covariate at which its curve may bend ...
+const X_KNOTS: [f64; 4] = [0.2, 0.4, 0.6, 0.8];
+/// ... with at least so many units per bend.
+const UNITS_PER_BEND: usize = 4;
 
 /// The functions of covariates and treatment in a regression. All contain x and t, and all but the first their products.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,20 +23,13 @@ pub(crate) enum Basis {
     Quadratic,
     /// With a piecewise linear curve of t.
     Curve,
-    /// With random cosine features of x and t of this length scale: a smooth function of both.
-    Smooth(f64),
+    /// With piecewise linear curves of t and of every covariate.
+    Bent,
 }
 
 impl Basis {
     /// All that are tried.
-    pub(super) const ALL: [Self; 6] = [
-        Self::Additive,
-        Self::Quadratic,
-        Self::Curve,
-        Self::Smooth(2.0),
-        Self::Smooth(1.0),
-        Self::Smooth(0.5),
-    ];
+    pub(super) const ALL: [Self; 4] = [Self::Additive, Self::Quadratic, Self::Curve, Self::Bent];
 }
 
 /// Standardised values of one array per unit: a column per element that varies, and an indicator per element that is
@@ -108,65 +100,36 @@ pub(super) struct Design {
     pub x: Columns,
     t: Columns,
     basis: Basis,
-    /// The knots of every treatment, standardised.
+    /// The knots of every treatment, standardised ...
     knots: Vec<Vec<f32>>,
-    /// Frequencies `[cosines, x and t]`, and phases.
-    cosines: Vec<(Vec<f32>, f32)>,
+    /// ... and of every covariate.
+    x_knots: Vec<Vec<f32>>,
 }
 
 impl Design {
-    /// The columns for these units; `seed` determines random features.
+    /// The columns for these units; `seed` determines projections.
     pub(super) fn fit(x: &Units, t: &Units, basis: Basis, seed: u64) -> Self {
         let rng = &mut stream(seed, &["plain", "design"]);
         let (x_columns, t_columns) = (Columns::fit(x, rng), Columns::fit(t, rng));
-        let mut design = Self { x: x_columns, t: t_columns, basis, knots: Vec::new(), cosines: Vec::new() };
-        match basis {
-            Basis::Quadratic => {}
-            Basis::Additive | Basis::Curve => design.knots = design.quantiles(t),
-            Basis::Smooth(scale) => design.cosines = design.draw_cosines(x.len(), scale, rng),
-        }
-        design
-    }
-
-    fn quantiles(&self, t: &Units) -> Vec<Vec<f32>> {
-        let rows: Vec<Vec<f32>> = (0..t.len()).map(|i| self.t.row(t, i)).collect();
-        let knots = |j: usize| {
-            let mut values: Vec<f32> = rows.iter().map(|row| row[j]).collect();
-            values.sort_by(f32::total_cmp);
-            let mut knots =
-                KNOTS.map(|share| values[((values.len() - 1) as f64 * share).round() as usize]).to_vec();
-            knots.dedup();
-            knots
-        };
-        (0..self.t.len()).map(knots).collect()
-    }
-
-    fn draw_cosines(&self, units: usize, scale: f64, rng: &mut Rng) -> Vec<(Vec<f32>, f32)> {
-        let count = (units / UNITS_PER_COSINE).clamp(8, MAX_COSINES);
-        let (d_x, d_t) = (self.x.len(), self.t.len());
-        // distances of covariates grow with the root of their number
-        let [x_scale, t_scale] =
-            [scale * (d_x.max(1) as f64).sqrt(), scale].map(|scale| (1.0 / scale) as f32);
-        let mut cosine = |_| {
-            let mut draw = |scale: f32| scale * Distribution::<f32>::sample(&StandardNormal, rng);
-            let frequency = (0..d_x + d_t).map(|j| draw(if j < d_x { x_scale } else { t_scale })).collect();
-            (frequency, rng.random_range(0.0..std::f32::consts::TAU))
-        };
-        (0..count).map(&mut cosine).collect()
+        let knots = if basis == Basis::Quadratic { Vec::new() } else { quantiles(&t_columns, t, &KNOTS) };
+        let bends = x_columns.len() * X_KNOTS.len();
+        let bent = basis == Basis::Bent && bends * UNITS_PER_BEND <= x.len();
+        let x_knots = if bent { quantiles(&x_columns, x, &X_KNOTS) } else { Vec::new() };
+        Self { x: x_columns, t: t_columns, basis, knots, x_knots }
     }
 
     /// The number of columns.
     pub(super) fn len(&self) -> usize {
         let (d_x, d_t) = (self.x.len(), self.t.len());
-        let curves: usize = self.knots.iter().map(Vec::len).sum();
+        let curves: usize = self.knots.iter().chain(&self.x_knots).map(Vec::len).sum();
         let squares = if self.has_squares() { d_t } else { 0 };
         let products = if self.has_products() { d_x * d_t } else { 0 };
         // a design without columns has one of zeros
-        (d_x + d_t + squares + curves + products + self.cosines.len()).max(1)
+        (d_x + d_t + squares + curves + products).max(1)
     }
 
     fn has_squares(&self) -> bool {
-        !matches!(self.basis, Basis::Additive | Basis::Curve)
+        self.basis == Basis::Quadratic
     }
 
     fn has_products(&self) -> bool {
@@ -182,17 +145,12 @@ impl Design {
         if self.has_squares() {
             out.extend(t.iter().map(|t| t * t));
         }
-        for (t, knots) in t.iter().zip(&self.knots) {
-            out.extend(knots.iter().map(|knot| (t - knot).max(0.0)));
+        for (value, knots) in t.iter().zip(&self.knots).chain(x.iter().zip(&self.x_knots)) {
+            out.extend(knots.iter().map(|knot| (value - knot).max(0.0)));
         }
         if self.has_products() {
             t.iter().for_each(|t| out.extend(x.iter().map(|x| x * t)));
         }
-        out.extend(self.cosines.iter().map(|(frequency, phase)| {
-            let (of_x, of_t) = frequency.split_at(x.len());
-            let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
-            (dot(of_x, &x) + dot(of_t, &t) + phase).cos()
-        }));
         if out.len() == start {
             out.push(0.0);
         }
@@ -207,6 +165,20 @@ impl Design {
         rows.iter().for_each(|&i| self.row_into(x, i, t, if t.len() == 1 { 0 } else { i }, &mut out));
         out
     }
+}
+
+/// Quantiles of every column, each once.
+fn quantiles(columns: &Columns, units: &Units, shares: &[f64]) -> Vec<Vec<f32>> {
+    let rows: Vec<Vec<f32>> = (0..units.len()).map(|i| columns.row(units, i)).collect();
+    let knots = |j: usize| {
+        let mut values: Vec<f32> = rows.iter().map(|row| row[j]).collect();
+        values.sort_by(f32::total_cmp);
+        let at = |share: &f64| values[((values.len() - 1) as f64 * share).round() as usize];
+        let mut knots: Vec<f32> = shares.iter().map(at).collect();
+        knots.dedup();
+        knots
+    };
+    (0..columns.len()).map(knots).collect()
 }
 
 #[cfg(test)]

@@ -2,10 +2,34 @@
 
 use rand::seq::SliceRandom as _;
 
-use crate::Rng;
+use crate::data::Dataset;
+use crate::{Error, Result, Rng, stream};
+
+/// The number of folds ...
+const FOLDS: usize = 5;
+/// ... and that of a small data set, in which every unit counts ...
+const SMALL_FOLDS: usize = 10;
+/// ... of fewer units than this.
+const SMALL_UNITS: usize = 500;
+
+/// The folds of the units of a cross-fitted regression.
+///
+/// # Errors
+/// If there are fewer than two units or subjects.
+pub(super) fn regression_folds(data: &Dataset, seed: u64) -> Result<Vec<usize>> {
+    let subjects =
+        data.groups().map_or(data.len(), |groups| groups.iter().max().map_or(0, |max| *max as usize + 1));
+    if subjects < 2 {
+        let hint = "give units of at least two subjects";
+        return Err(Error::data("x", "a regression needs two units of different subjects", hint));
+    }
+    let count = if data.len() < SMALL_UNITS { SMALL_FOLDS } else { FOLDS };
+    let rng = &mut stream(seed, &["plain", "folds"]);
+    Ok(assign_folds(data.len(), data.groups(), count.min(subjects), rng))
+}
 
 /// The fold of every unit: subjects are dealt out to `count` folds in random order.
-pub(super) fn assign_folds(n: usize, groups: Option<&[u32]>, count: usize, rng: &mut Rng) -> Vec<usize> {
+fn assign_folds(n: usize, groups: Option<&[u32]>, count: usize, rng: &mut Rng) -> Vec<usize> {
     let subject = |i: usize| groups.map_or(i, |groups| groups[i] as usize);
     let subjects = (0..n).map(subject).max().map_or(0, |max| max + 1);
     let mut order: Vec<usize> = (0..subjects).collect();
@@ -18,7 +42,6 @@ pub(super) fn assign_folds(n: usize, groups: Option<&[u32]>, count: usize, rng: 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stream;
 
     #[test]
     fn folds_are_of_equal_size_and_keep_subjects_together() {

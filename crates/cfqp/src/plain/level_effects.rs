@@ -2,8 +2,9 @@
 
 use super::cluster_error::clustered_error;
 use super::contrast::{Contrast, Estimate};
+use super::outcome_regression::OutcomeRegression;
 use super::propensity::Propensity;
-use super::regression::CrossFitted;
+use crate::Result;
 
 /// The smallest number of units that received each of both levels, for a difference of means ...
 const MIN_RECEIVED: usize = 10;
@@ -83,14 +84,14 @@ impl LevelMean {
 pub(super) fn doubly_robust_levels(
     contrast: &Contrast<'_>,
     levels: &Levels,
-    regression: &CrossFitted,
-) -> Option<Vec<Estimate>> {
+    x: &[Vec<f32>],
+    outcome: impl Fn() -> Result<OutcomeRegression>,
+) -> Result<Option<Vec<Estimate>>> {
     if levels.received() < MIN_ROBUST {
-        return None;
+        return Ok(None);
     }
-    let data = contrast.data;
-    let x: Vec<Vec<f32>> = (0..data.len()).map(|i| regression.covariate_row(data.x(), i)).collect();
-    let weights = [&levels.from, &levels.to].map(|received| level_weights(&x, received, regression.folds()));
+    let (data, regression) = (contrast.data, outcome()?);
+    let weights = [&levels.from, &levels.to].map(|received| level_weights(x, received, regression.folds()));
     let [low, high] = [&contrast.from, &contrast.to].map(|t| regression.held_out(data.x(), t));
     let estimate = |j: usize| {
         let term = |i: usize| {
@@ -100,7 +101,7 @@ pub(super) fn doubly_robust_levels(
         };
         Estimate::from_terms(&(0..data.len()).map(term).collect::<Vec<_>>(), data.groups())
     };
-    Some((0..contrast.outcomes).map(estimate).collect())
+    Ok(Some((0..contrast.outcomes).map(estimate).collect()))
 }
 
 /// 1[received] / P(received | x) for every unit, from units of other folds, scaled to a mean of 1.

@@ -2,8 +2,9 @@
 
 use super::contrast::{Contrast, Estimate};
 use super::level_effects::scale_to_mean_one;
+use super::outcome_regression::OutcomeRegression;
 use super::propensity::TreatmentDensity;
-use super::regression::CrossFitted;
+use crate::Result;
 
 /// The smallest effective number of units near either treatment.
 const MIN_EFFECTIVE: f64 = 20.0;
@@ -21,16 +22,18 @@ const MIN_DENSITY: f64 = 0.05;
 /// treated nearly so.
 pub(super) fn doubly_robust_local(
     contrast: &Contrast<'_>,
-    regression: &CrossFitted,
-) -> Option<Vec<Estimate>> {
+    x: &[Vec<f32>],
+    folds: &[usize],
+    outcome: impl Fn() -> Result<OutcomeRegression>,
+) -> Result<Option<Vec<Estimate>>> {
     let data = contrast.data;
     if data.t().elements() != 1 {
-        return None;
+        return Ok(None);
     }
-    let x: Vec<Vec<f32>> = (0..data.len()).map(|i| regression.covariate_row(data.x(), i)).collect();
     let t: Vec<f64> = data.t().values().iter().map(|&t| t.into()).collect();
     let at = [&contrast.from, &contrast.to].map(|t| f64::from(t.row(0)[0]));
-    let [from, to] = local_weights(&x, &t, at, regression.folds())?;
+    let Some([from, to]) = local_weights(x, &t, at, folds) else { return Ok(None) };
+    let regression = outcome()?;
     let [low, high, own] = [&contrast.from, &contrast.to, data.t()].map(|t| regression.held_out(data.x(), t));
     let estimate = |j: usize| {
         let term = |i: usize| {
@@ -40,7 +43,7 @@ pub(super) fn doubly_robust_local(
         };
         Estimate::from_terms(&(0..data.len()).map(term).collect::<Vec<_>>(), data.groups())
     };
-    Some((0..contrast.outcomes).map(estimate).collect())
+    Ok(Some((0..contrast.outcomes).map(estimate).collect()))
 }
 
 /// The weights of every unit for two treatments; none if a treatment has too few units near it.

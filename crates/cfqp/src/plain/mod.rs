@@ -10,10 +10,15 @@ mod folds;
 mod level_effects;
 mod levels;
 mod local_effects;
+mod outcome_regression;
 mod propensity;
 mod regression;
+mod treatment_ratio;
+mod tree_regression;
 
 pub use average::{PlainEstimate, PlainMethod, plain_estimates};
 pub(crate) use cluster_error::{clustered_error, intraclass_correlation};
 pub(crate) use levels::treatment_levels;
-pub(crate) use regression::{CrossFitted, Outcomes};
+pub(crate) use outcome_regression::OutcomeRegression;
+pub(crate) use regression::Outcomes;
+pub(crate) use treatment_ratio::TreatmentRatio;

@@ -151,7 +151,7 @@ fn a_shift_by_the_treatment_is_answered_with_the_units_own_noise() {
     let shrunk = error(Method::ShrunkResidual);
     assert!((0.07..0.10).contains(&shrunk), "half of the noise: {shrunk}");
     for (method, max_error) in
-        [(Method::Cfqp, 0.001), (Method::Residual, 0.01), (Method::DeepScm, 0.01), (Method::DiffScm, 0.02)]
+        [(Method::Cfqp, 0.001), (Method::Residual, 0.04), (Method::DeepScm, 0.01), (Method::DiffScm, 0.02)]
     {
         let error = error(method);
         assert!(error < max_error, "{method:?}: {error}");

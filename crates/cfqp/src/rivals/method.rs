@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Counterfactual;
 use super::cfqp::{Cfqp, DeepIte, PublishedCfqp};
+use super::conformal::Conformal;
 use super::deep_scm::{DeepScm, DeepScmConfig};
 use super::diff_scm::{DiffScm, DiffScmConfig};
 use super::plain::{PlainRegression, ResidualShare};
@@ -11,7 +12,7 @@ use super::synthetic_control::{SyntheticControl, SyntheticControlConfig};
 use crate::ask::{AskOptions, Rho};
 use crate::config::{FitConfig, Start};
 use crate::data::Dataset;
-use crate::runtime::{Monitor, Resources};
+use crate::runtime::{Monitor, Pool, Resources};
 use crate::{Error, Result};
 
 /// A method that answers counterfactual queries.
@@ -34,17 +35,19 @@ pub enum Method {
     Cfqp,
     /// The library's own method with the true classes given.
     Oracle,
-    /// A plain regression on covariates and treatment.
+    /// Boosted trees on covariates and treatment.
     Regression,
     /// The regression plus the unit's residual.
     Residual,
     /// The regression plus a share of the unit's residual.
     ShrunkResidual,
+    /// The regression with intervals by cross-conformal prediction.
+    Conformal,
 }
 
 impl Method {
     /// All methods: those of the paper's tables, then the plain ones.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::DeepIte,
         Self::Sc,
         Self::DeepScm,
@@ -56,6 +59,7 @@ impl Method {
         Self::Regression,
         Self::Residual,
         Self::ShrunkResidual,
+        Self::Conformal,
     ];
 
     /// The methods of the paper's tables, in their order.
@@ -71,7 +75,8 @@ impl Method {
     ];
 
     /// The methods that are compared on pairs of measurements unless others are named.
-    pub const PAIRS: [Self; 4] = [Self::Regression, Self::Residual, Self::ShrunkResidual, Self::Cfqp];
+    pub const PAIRS: [Self; 5] =
+        [Self::Regression, Self::Residual, Self::ShrunkResidual, Self::Conformal, Self::Cfqp];
 
     /// The methods that are compared unless others are named: on pairs of measurements [`PAIRS`](Self::PAIRS), else those of
     /// the paper, the oracle only if the true classes are known.
@@ -96,6 +101,7 @@ impl Method {
             Self::Regression => "regression",
             Self::Residual => "residual",
             Self::ShrunkResidual => "shrunk-residual",
+            Self::Conformal => "conformal",
         }
     }
 
@@ -127,7 +133,12 @@ impl Method {
                 Box::new(PublishedCfqp::fit(data, start, &config, resources, monitor)?)
             }
             UsedSettings::Cfqp(config, rho) => Box::new(Cfqp::fit(data, &config, rho, resources, monitor)?),
-            UsedSettings::Plain(share, seed) => Box::new(PlainRegression::fit(data, share, seed)?),
+            UsedSettings::Plain(share, seed) => {
+                Box::new(PlainRegression::fit(data, share, seed, &Pool::new(resources.threads)?)?)
+            }
+            UsedSettings::Conformal(seed) => {
+                Box::new(Conformal::fit(data, seed, &Pool::new(resources.threads)?)?)
+            }
             UsedSettings::Oracle(..) => {
                 let hint = "leave the oracle out, or fit it with the true classes";
                 return Err(Error::config(
@@ -162,7 +173,10 @@ pub(crate) enum UsedSettings {
     #[serde(rename = "Told")]
     Oracle(FitConfig, Rho),
     /// With the seed.
+    #[serde(rename = "Trees")]
     Plain(ResidualShare, u64),
+    /// With the seed.
+    Conformal(u64),
 }
 
 /// The settings of all methods.
@@ -219,6 +233,7 @@ impl MethodConfig {
             Method::Regression => UsedSettings::Plain(ResidualShare::None, fit.seed),
             Method::Residual => UsedSettings::Plain(ResidualShare::All, fit.seed),
             Method::ShrunkResidual => UsedSettings::Plain(ResidualShare::Learned, fit.seed),
+            Method::Conformal => UsedSettings::Conformal(fit.seed),
         }
     }
 
@@ -251,8 +266,11 @@ mod tests {
         let mut faster = default.clone();
         faster.fit.learning_rate = Some(0.5);
         for method in Method::ALL {
-            let fixed =
-                matches!(method, Method::Sc | Method::Regression | Method::Residual | Method::ShrunkResidual);
+            let is_plain = matches!(
+                method,
+                Method::Regression | Method::Residual | Method::ShrunkResidual | Method::Conformal
+            );
+            let fixed = is_plain || method == Method::Sc;
             assert_eq!(text(&default, method) == text(&faster, method), fixed, "{method:?}");
         }
     }

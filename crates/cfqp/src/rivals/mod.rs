@@ -7,13 +7,15 @@
 //! | Deep-SCM | a conditional normalising flow: noise is abducted under t and pushed through under t' |
 //! | Diff-SCM | a diffusion: noise is abducted along the probability flow under t, which is followed back under t' |
 //! | CFQP, k-means or GMM | the published algorithm |
-//! | regression | m(x, t') of a cross-fitted ridge regression |
+//! | regression | m(x, t') of cross-fitted boosted trees |
 //! | residual | the same plus the unit's residual, m(x, t') + y - m(x, t) |
 //! | shrunk residual | the same with half of the residual, or the share that repeats of a subject have in common |
+//! | conformal | the regression, with intervals by weighted cross-conformal prediction |
 //!
 //! None of them uses the truth. Equal data, settings and seed give equal bits, for any number of threads.
 
 mod cfqp;
+mod conformal;
 #[cfg(test)]
 mod contract;
 mod deep_scm;
@@ -76,12 +78,24 @@ pub struct MixtureView<'a> {
     pub options: AskOptions,
 }
 
+/// A fitted method with intervals.
+pub trait PredictIntervals {
+    /// The lower and the upper ends of intervals of level 0.9 for the outcome of each unit of `data` under the treatment
+    /// `to`, which holds one per unit or one for all.
+    fn interval_ends(&self, data: &Dataset, to: &Units) -> Result<[Units; 2]>;
+}
+
 /// A fitted method.
 pub trait Counterfactual: Send + Sync {
     /// The outcome of each unit of `data` under the treatment `to`, in the units of the data.
     ///
     /// `to` holds one treatment per unit, or one for all.
     fn counterfactual(&self, data: &Dataset, to: &Units) -> Result<Units>;
+
+    /// The intervals of a method that has them without being a mixture.
+    fn intervals(&self) -> Option<&dyn PredictIntervals> {
+        None
+    }
 
     /// The loss on held-out training units, on the method's own scale: it can choose between settings of one method, not
     /// between methods. For a mixture it is the squared error of standardised outcomes.

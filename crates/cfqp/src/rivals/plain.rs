@@ -1,4 +1,4 @@
-//! Plain rivals: a regression of the outcome on covariates and treatment, alone or with the unit's own residual.
+//! Baselines: boosted trees of the outcome on covariates and treatment, alone or with the unit's own residual.
 //!
 //! ```text
 //! m(x, t') + c (y - m(x, t))
@@ -17,8 +17,9 @@ use super::Counterfactual;
 use crate::Result;
 use crate::data::{Dataset, Units};
 use crate::models::Shapes;
-use crate::plain::{CrossFitted, Outcomes, intraclass_correlation};
+use crate::plain::{OutcomeRegression, Outcomes, intraclass_correlation};
 use crate::rng::fnv1a;
+use crate::runtime::Pool;
 
 /// The share of a residual that is carried over where the data do not tell it.
 const UNKNOWN_SHARE: f64 = 0.5;
@@ -35,7 +36,7 @@ pub(crate) enum ResidualShare {
 /// A fitted regression with a share of the residual.
 #[derive(Clone, Debug)]
 pub(super) struct PlainRegression {
-    regression: CrossFitted,
+    regression: OutcomeRegression,
     shapes: Shapes,
     /// The mean and the deviation of every element of y.
     moments: Vec<(f64, f64)>,
@@ -46,11 +47,11 @@ pub(super) struct PlainRegression {
 
 impl PlainRegression {
     /// Fits the regression to `data`.
-    pub(super) fn fit(data: &Dataset, share: ResidualShare, seed: u64) -> Result<Self> {
+    pub(super) fn fit(data: &Dataset, share: ResidualShare, seed: u64, pool: &Pool) -> Result<Self> {
         let moments = moments(data.y());
         let y = standardise(data.y(), &moments);
         let outputs = moments.len();
-        let regression = CrossFitted::fit(data, Outcomes { values: &y, outputs }, seed)?;
+        let regression = OutcomeRegression::fit(data, Outcomes { values: &y, outputs }, seed, pool)?;
         let folds = (0..data.len()).map(|i| (unit_hash(data, i), regression.folds()[i])).collect();
         let share = match share {
             ResidualShare::None => 0.0,
@@ -62,12 +63,11 @@ impl PlainRegression {
 }
 
 /// The correlation of held-out residuals within subjects; none if no subject has repeats.
-fn shared_part(data: &Dataset, regression: &CrossFitted, y: &[f32]) -> Option<f64> {
+fn shared_part(data: &Dataset, regression: &OutcomeRegression, y: &[f32]) -> Option<f64> {
     let groups = data.groups()?;
-    let predicted = regression.predict(data.x(), data.t(), |i| Some(regression.folds()[i]));
-    let observed = |i: usize| data.y().mask().is_none_or(|mask| mask[i]);
-    let residual = |i: usize| if observed(i) { f64::from(y[i] - predicted[i]) } else { f64::NAN };
-    let residuals: Vec<f64> = (0..y.len()).map(residual).collect();
+    let predicted = regression.held_out(data.x(), data.t());
+    // missing where the outcome is
+    let residuals: Vec<f64> = y.iter().zip(&predicted).map(|(y, m)| f64::from(y - m)).collect();
     intraclass_correlation(&residuals, data.y().elements(), groups)
 }
 
@@ -116,7 +116,7 @@ fn moments(y: &Units) -> Vec<(f64, f64)> {
     sums.into_iter().map(moments).collect()
 }
 
-/// Standardised values; 0, the mean, where they are missing.
+/// Standardised values; NaN where they are missing.
 fn standardise(y: &Units, moments: &[(f64, f64)]) -> Vec<f32> {
     let mut out = Vec::with_capacity(y.len() * y.elements());
     for i in 0..y.len() {
@@ -125,7 +125,7 @@ fn standardise(y: &Units, moments: &[(f64, f64)]) -> Vec<f32> {
             if mask.is_none_or(|mask| mask[j]) {
                 ((f64::from(*value) - mean) / deviation) as f32
             } else {
-                0.0
+                f32::NAN
             }
         }));
     }
@@ -147,6 +147,10 @@ mod tests {
     use super::*;
     use crate::stream;
     use rand_distr::{Distribution, StandardNormal};
+
+    fn pool() -> Pool {
+        Pool::new(2).unwrap()
+    }
 
     /// Subjects with two units each: y = x + t + shared + own noise, with variances 3 and 1.
     fn repeats(subjects: usize, grouped: bool) -> (Dataset, Vec<f32>) {
@@ -171,7 +175,8 @@ mod tests {
 
     #[test]
     fn the_share_of_the_residual_is_learned_from_repeats() {
-        let share = |kind, grouped| PlainRegression::fit(&repeats(1500, grouped).0, kind, 1).unwrap().share;
+        let share =
+            |kind, grouped| PlainRegression::fit(&repeats(1500, grouped).0, kind, 1, &pool()).unwrap().share;
         let learned = share(ResidualShare::Learned, true);
         assert!((learned - 0.75).abs() < 0.04, "{learned}");
         assert_eq!(share(ResidualShare::Learned, false), 0.5);
@@ -183,7 +188,8 @@ mod tests {
         let (data, second) = repeats(800, true);
         let to = Units::new("t", vec![1], vec![0.0]).unwrap();
         let error = |share: ResidualShare| {
-            let answers = PlainRegression::fit(&data, share, 1).unwrap().counterfactual(&data, &to).unwrap();
+            let answers =
+                PlainRegression::fit(&data, share, 1, &pool()).unwrap().counterfactual(&data, &to).unwrap();
             let gaps = answers.values().iter().zip(&second).map(|(a, b)| f64::from(a - b).powi(2));
             gaps.sum::<f64>() / second.len() as f64
         };
@@ -191,7 +197,7 @@ mod tests {
         let [none, all, learned] =
             [ResidualShare::None, ResidualShare::All, ResidualShare::Learned].map(error);
         assert!(
-            (none - 4.0).abs() < 0.4 && (all - 2.0).abs() < 0.2 && (learned - 1.75).abs() < 0.2,
+            (none - 4.0).abs() < 0.4 && (all - 2.0).abs() < 0.3 && (learned - 1.75).abs() < 0.2,
             "{none} {all} {learned}"
         );
     }
@@ -199,7 +205,7 @@ mod tests {
     #[test]
     fn fitted_units_are_recognised_and_others_get_the_mean_over_folds() {
         let (data, _) = repeats(30, false);
-        let fitted = PlainRegression::fit(&data, ResidualShare::None, 1).unwrap();
+        let fitted = PlainRegression::fit(&data, ResidualShare::None, 1, &pool()).unwrap();
         assert_eq!(fitted.folds[&unit_hash(&data, 5)], fitted.regression.folds()[5]);
         let other = Dataset::new(data.x().clone(), data.t().clone(), data.t().clone()).unwrap();
         let [own, new] = [&data, &other].map(|data| fitted.counterfactual(data, data.t()).unwrap());
