@@ -39,9 +39,9 @@ def test_a_table_is_compared_on_pairs(frame, data, tmp_path):
     units = frame.reset_index()
     pairs = pd.DataFrame({"patient": units["patient"][:50], "t_new": data.truth.t_new[:50], "y_new": data.truth.y_new[:50]})
     found = cfqp.compare(units, pairs=pairs, id="patient", estimator=cfqp.CFQP(**SMALL), folder=tmp_path / "runs", **ROLES)
-    assert list(found.summary) == ["regression", "residual", "shrunk-residual", "cfqp"]
-    assert found.summary["cfqp"]["rmse"][0] > 0
-    assert len(list((tmp_path / "runs").iterdir())) == 4, "finished runs are kept"
+    assert list(found.summary) == ["regression", "residual", "shrunk-residual", "conformal", "cfqp"]
+    assert found.summary["cfqp"]["rmse"][0] > 0 and found.summary["conformal"]["width"][0] > 0
+    assert len(list((tmp_path / "runs").iterdir())) == 5, "finished runs are kept"
     with pytest.raises(cfqp.DataError, match="no unit with the id nobody"):
         cfqp.compare(units, pairs=pairs.assign(patient="nobody"), id="patient", **ROLES)
 

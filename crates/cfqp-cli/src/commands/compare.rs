@@ -40,9 +40,10 @@ Examples:
 
 Methods: deep-ite (one model for all units), sc (synthetic control), deep-scm (normalising flow), \
 diff-scm (diffusion), cfqp-kmeans and cfqp-gmm (the published algorithm), cfqp (the default of \
-`cfqp fit`), oracle (the same with the true classes given; needs z in both files), regression (a \
-regression on covariates and treatment, cross-fitted), residual (plus the unit's residual), \
-shrunk-residual (plus half of it, or what repeats of a subject have in common).
+`cfqp fit`), oracle (the same with the true classes given; needs z in both files), regression \
+(boosted trees on covariates and treatment, cross-fitted), residual (plus the unit's residual), \
+shrunk-residual (plus half of it, or what repeats of a subject have in common), conformal (the regression \
+with intervals by weighted cross-conformal prediction).
 All methods are fitted to FILE; the truth in --eval (t_new, y_new and, if present, z) is used only to \
 evaluate them.
 With --pairs, units of FILE were really measured under a second treatment: the table has the columns id (a \
@@ -65,7 +66,7 @@ pub(crate) struct CompareArgs {
     /// Real measurements of units of the training data under a second treatment: a table with id, t_new and y_new
     #[arg(long, value_name = "FILE")]
     pairs: Option<PathBuf>,
-    /// The methods, comma-separated [default: those of the paper that the files allow; with --pairs regression, residual, shrunk-residual and cfqp]
+    /// The methods, comma-separated [default: those of the paper that the files allow; with --pairs regression, residual, shrunk-residual, conformal and cfqp]
     #[arg(long, value_delimiter = ',', value_parser = method_parser())]
     methods: Vec<Method>,
     /// Number of hidden classes; auto: cfqp chooses, and the published algorithm uses its choice

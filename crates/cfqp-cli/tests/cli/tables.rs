@@ -337,11 +337,13 @@ fn methods_are_compared_on_pairs_of_measurements() {
     let runs = found["runs"].as_array().unwrap();
     let rmse = |i: usize| runs[i]["scores"]["rmse"].as_f64().unwrap();
     let methods: Vec<&str> = runs.iter().map(|run| run["method"].as_str().unwrap()).collect();
-    assert_eq!(methods, ["regression", "residual", "shrunk-residual", "cfqp"]);
+    assert_eq!(methods, ["regression", "residual", "shrunk-residual", "conformal", "cfqp"]);
     // what only the plant has is uniform from -2 to 2
-    assert!((1.0..1.5).contains(&rmse(0)) && rmse(1) < 0.4 && rmse(3) < 0.2, "{runs:?}");
+    assert!((1.0..1.5).contains(&rmse(0)) && rmse(1) < 0.4 && rmse(4) < 0.2, "{runs:?}");
     assert!((rmse(2) - 0.5 * rmse(0)).abs() < 0.2, "half of the residual");
-    assert!(runs[3]["scores"]["coverage"].is_f64() && runs[1]["scores"]["coverage"].is_null());
+    assert_eq!(rmse(0), rmse(3), "conformal intervals are around the regression");
+    let coverage = |i: usize| runs[i]["scores"]["coverage"].as_f64();
+    assert!(coverage(3).unwrap() > 0.8 && coverage(4).is_some() && coverage(1).is_none(), "{runs:?}");
     let table = std::fs::read_to_string(folder.join("tables/table.md")).unwrap();
     assert!(
         table.starts_with("| method | RMSE | RMSE/SD | coverage | width | fit s | query s |\n"),
