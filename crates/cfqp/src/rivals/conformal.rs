@@ -137,7 +137,8 @@ mod tests {
             let own: f32 = rng.random_range(0.0..1.0);
             let treated = f32::from(u8::from(rng.random_range(0.0..1.0) < 0.1 + 0.8 * own));
             let mut noise = || (0.1 + 2.0 * own) * Distribution::<f32>::sample(&StandardNormal, rng);
-            (x.push(own), t.push(treated));
+            x.push(own);
+            t.push(treated);
             y.push(own + 3.0 * treated + noise());
             second.push(own + noise());
         }

@@ -53,7 +53,7 @@ fn a_step_is_learned_where_it_is() {
 fn missing_values_go_to_the_better_side() {
     // missing is like small in the first column, and tells everything in the second
     let first = |i: usize| [f32::NAN, -1.0, 1.0][i % 3];
-    let second = |i: usize| if i % 3 == 0 { f32::NAN } else { (i % 7) as f32 };
+    let second = |i: usize| if i.is_multiple_of(3) { f32::NAN } else { (i % 7) as f32 };
     let small: Vec<f64> = (0..90).map(|i| f64::from(u8::from(i % 3 < 2))).collect();
     let fitted = fit(&(0..90).map(first).collect::<Vec<f32>>(), 1, &small, &CONFIG);
     assert!((fitted.predict(&[f32::NAN]) - 1.0).abs() < 1e-3 && fitted.predict(&[1.0]).abs() < 1e-3);
