@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::dose::CurveForm;
-use super::outcome::{ClassDifference, CovariateEffect, NoiseScale, ScenarioNoise, ScenarioOutcome};
+use super::forms::{ClassDifference, CovariateEffect, NoiseScale, ScenarioNoise, ScenarioOutcome};
 use super::surface::SurfaceForm;
 use super::treatment::TreatmentKind;
 use super::weights::WeightKind;

@@ -4,6 +4,7 @@ mod covariates;
 mod description;
 mod dose;
 mod draw;
+mod forms;
 mod outcome;
 mod predictive;
 mod recipe;
@@ -26,7 +27,7 @@ use crate::{Result, stream};
 
 pub use description::ScenarioDescription;
 pub use dose::CurveForm;
-pub use outcome::{ClassDifference, CovariateEffect, NoiseScale, ScenarioNoise, ScenarioOutcome};
+pub use forms::{ClassDifference, CovariateEffect, NoiseScale, ScenarioNoise, ScenarioOutcome};
 pub use surface::SurfaceForm;
 pub use treatment::TreatmentKind;
 pub use truth::{Interval, ScenarioTruth};

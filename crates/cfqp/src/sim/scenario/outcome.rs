@@ -8,10 +8,11 @@
 //! yes/no:   log odds offset + scale eta_k
 //! ```
 
-use serde::{Deserialize, Serialize};
-
 use super::dose::{CurveForm, DoseFunction, curve_form};
 use super::draw::{happens, log_uniform, moments, sign, standard};
+use super::forms::{
+    ClassDifference, CovariateEffect, NoiseScale, OutcomeForms, ScenarioNoise, ScenarioOutcome,
+};
 use super::surface::{Surface, SurfaceForm, surface_form};
 use super::treatment::Coordinates;
 use crate::Rng;
@@ -23,91 +24,6 @@ use crate::sim::whole_law::WholeLaw;
 const MAX_LOG: f64 = 60.0;
 /// Rounding of outcomes may put noise this far below its smallest value.
 const ROUNDING: f64 = 1e-3;
-
-/// The kind of outcome of a scenario.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ScenarioOutcome {
-    /// A number.
-    Number,
-    /// A positive number over one to six decades.
-    Positive,
-    /// A count.
-    Count,
-    /// 0 or 1.
-    YesNo,
-}
-
-/// In what classes differ.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ClassDifference {
-    /// There is one class.
-    None,
-    /// In level: classes respond alike to the treatment.
-    Level,
-    /// In the response to the treatment.
-    Response,
-    /// In level and response.
-    Both,
-}
-
-/// How covariates change the response to the treatment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CovariateEffect {
-    /// Not at all.
-    None,
-    /// In all classes alike.
-    Alike,
-    /// In each class differently.
-    ByClass,
-}
-
-/// The form of the noise.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ScenarioNoise {
-    /// Normal.
-    Normal,
-    /// Student's t with 3 degrees of freedom.
-    Heavy,
-    /// Exponential.
-    Skewed,
-}
-
-/// What the scale of the noise depends on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum NoiseScale {
-    /// Nothing.
-    Constant,
-    /// Covariates.
-    Covariates,
-    /// The treatment.
-    Treatment,
-    /// The class.
-    Class,
-}
-
-/// The forms that all outcomes of a scenario share.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct OutcomeForms {
-    pub kind: ScenarioOutcome,
-    pub classes: usize,
-    pub difference: ClassDifference,
-    pub covariate_effect: CovariateEffect,
-    pub base: SurfaceForm,
-    pub curve: CurveForm,
-    pub noise: ScenarioNoise,
-    pub noise_scale: NoiseScale,
-    /// The standard deviation of the noise over that of base and common response.
-    pub noise_share: f64,
-    /// The root mean squared difference of two classes, in standard deviations of the noise.
-    pub class_distance: f64,
-    /// The decades of a positive outcome between its 1% and 99% quantiles.
-    pub decades: f64,
-}
 
 /// Covariates, class and treatment of units that functions are standardised with.
 pub(super) struct Pilot {

@@ -4,13 +4,10 @@ use rand::RngExt as _;
 
 use super::covariates::Covariates;
 use super::description::ScenarioDescription;
-use super::dose::curve_form;
 use super::draw::{choose, choose_several, happens, log_uniform};
-use super::outcome::{
-    ClassDifference, CovariateEffect, NoiseScale, Outcome, OutcomeForms, Pilot, ScenarioNoise,
-    ScenarioOutcome,
-};
-use super::surface::{Surface, SurfaceForm, surface_form};
+use super::forms::{OutcomeForms, ScenarioOutcome, draw_forms};
+use super::outcome::{Outcome, Pilot};
+use super::surface::{Surface, SurfaceForm};
 use super::treatment::{Treatment, TreatmentCauses};
 use super::weights::{WeightKind, Weights};
 use crate::sim::uniform;
@@ -57,7 +54,7 @@ pub(super) fn draw(seed: u64) -> (Recipe, ScenarioDescription) {
     let weight_kind = weight_kind(rng, classes, has_covariates);
     let (forms, outcomes) = draw_forms(rng, classes, has_covariates);
     let is_number = forms.kind == ScenarioOutcome::Number || forms.kind == ScenarioOutcome::Positive;
-    let is_repeated = happens(rng, 0.12) && is_number && outcomes == 1;
+    let is_repeated = happens(rng, 0.14) && is_number && outcomes == 1;
     let repeats = if is_repeated { rng.random_range(2..=5) } else { 1 };
     let within = is_repeated.then(|| uniform(rng, 0.2, 0.9));
     let between = if outcomes > 1 && happens(rng, 0.5) { uniform(rng, 0.2, 0.8) } else { 0.0 };
@@ -100,72 +97,6 @@ fn weight_kind(rng: &mut Rng, classes: usize, has_covariates: bool) -> WeightKin
         WeightKind::Covariates if !has_covariates => WeightKind::Constant,
         kind => kind,
     }
-}
-
-/// The forms of the outcomes, and their number.
-fn draw_forms(rng: &mut Rng, classes: usize, has_covariates: bool) -> (OutcomeForms, usize) {
-    let kind = choose(
-        rng,
-        &[
-            (0.7, ScenarioOutcome::Number),
-            (0.15, ScenarioOutcome::Positive),
-            (0.07, ScenarioOutcome::Count),
-            (0.08, ScenarioOutcome::YesNo),
-        ],
-    );
-    let difference = choose(
-        rng,
-        &[(0.1, ClassDifference::Level), (0.45, ClassDifference::Response), (0.45, ClassDifference::Both)],
-    );
-    let effect = choose(
-        rng,
-        &[(0.35, CovariateEffect::None), (0.35, CovariateEffect::Alike), (0.3, CovariateEffect::ByClass)],
-    );
-    let covariate_effect = match effect {
-        _ if !has_covariates => CovariateEffect::None,
-        CovariateEffect::ByClass if classes == 1 || difference == ClassDifference::Level => {
-            CovariateEffect::Alike
-        }
-        effect => effect,
-    };
-    let noise = choose(
-        rng,
-        &[(0.55, ScenarioNoise::Normal), (0.25, ScenarioNoise::Heavy), (0.2, ScenarioNoise::Skewed)],
-    );
-    // the exponential of heavy-tailed noise has no mean
-    let noise = match noise {
-        ScenarioNoise::Heavy if kind == ScenarioOutcome::Positive => ScenarioNoise::Normal,
-        noise => noise,
-    };
-    let noise_scale = choose(
-        rng,
-        &[
-            (0.5, NoiseScale::Constant),
-            (0.17, NoiseScale::Covariates),
-            (0.17, NoiseScale::Treatment),
-            (0.16, NoiseScale::Class),
-        ],
-    );
-    let noise_scale = match noise_scale {
-        NoiseScale::Covariates if !has_covariates => NoiseScale::Treatment,
-        NoiseScale::Class if classes == 1 => NoiseScale::Constant,
-        scale => scale,
-    };
-    let count = choose(rng, &[(0.8, 1), (0.12, 2), (0.08, 3)]);
-    let forms = OutcomeForms {
-        kind,
-        classes,
-        difference: if classes == 1 { ClassDifference::None } else { difference },
-        covariate_effect,
-        base: surface_form(rng),
-        curve: curve_form(rng),
-        noise,
-        noise_scale,
-        noise_share: log_uniform(rng, 0.1, 1.0),
-        class_distance: uniform(rng, 0.5, 4.0),
-        decades: uniform(rng, 1.0, 6.0),
-    };
-    (forms, if kind == ScenarioOutcome::Number { count } else { 1 })
 }
 
 /// One function per class of one or two of the covariates that matter.

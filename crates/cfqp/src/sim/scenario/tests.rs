@@ -104,6 +104,21 @@ fn the_truth_belongs_to_the_units() {
     }
 }
 
+/// E[y' | x, t'], the best answer that does not use the outcome.
+fn marginal_means(scenario: &Scenario, subjects: usize, seed: u64) -> Units {
+    let recipe = &scenario.recipe;
+    let mut means = Vec::new();
+    for i in 0..subjects {
+        let subject = scenario.subject(i, seed);
+        for row in &subject.rows {
+            let at = recipe.treatment.coordinates(&row.draw.t_new);
+            let mean = |j: usize| unit::marginal(recipe, &subject.x, &at, j).point() as f32;
+            means.extend((0..recipe.outcomes.len()).map(mean));
+        }
+    }
+    Units::new("mean", vec![recipe.outcomes.len()], means).unwrap()
+}
+
 #[test]
 fn no_answer_is_better_than_the_best_one() {
     for seed in 0..WORLDS {
@@ -111,6 +126,10 @@ fn no_answer_is_better_than_the_best_one() {
         let simulated = scenario.simulate(400, 4).unwrap();
         let best = error(&scenario, simulated.truth.y_bayes.as_ref().unwrap(), &simulated.truth.y_new);
         let zero = error(&scenario, simulated.data.y(), &simulated.truth.y_new);
+        if scenario.description().class_weights != WeightKind::DrivesTreatment {
+            let plain = error(&scenario, &marginal_means(&scenario, 400, 4), &simulated.truth.y_new);
+            assert!(best <= 1.1 * plain + 1e-6, "world {seed}: {best} {plain}");
+        }
         assert!(best.is_finite() && best <= 1.1 * zero + 1e-6, "world {seed}: {best} {zero}");
         if scenario.description().classes == 1
             && scenario.description().repeats == 1
