@@ -39,7 +39,7 @@ impl Group {
     }
 
     pub(super) fn has(self, run: &ScenarioRun) -> bool {
-        let is_continuous = run.scenario.treatment.is_continuous();
+        let is_continuous = is_continuous(run);
         let is_single = run.true_classes == 1;
         match self {
             Self::All => true,
@@ -248,22 +248,28 @@ impl Summary {
     }
 }
 
+fn is_continuous(run: &ScenarioRun) -> bool {
+    run.scenario.treatment.is_continuous()
+}
+
+fn has_many(run: &ScenarioRun) -> bool {
+    run.n >= MANY_UNITS
+}
+
 fn excess(runs: &[ScenarioRun]) -> Vec<ExcessSummary> {
-    let continuous = |run: &ScenarioRun| run.scenario.treatment.is_continuous();
-    let many = |run: &ScenarioRun| run.n >= MANY_UNITS;
-    let groups: [(&str, &dyn Fn(&ScenarioRun) -> bool); 7] = [
-        ("all", &|_| true),
-        ("n >= 800", &many),
-        ("n < 800", &|run| !many(run)),
-        ("continuous t", &continuous),
-        ("continuous t, n >= 800", &|run| continuous(run) && many(run)),
-        ("continuous t, n < 800", &|run| continuous(run) && !many(run)),
-        ("few values of t", &|run| !continuous(run)),
-    ];
-    let of = |(name, is): (&str, &dyn Fn(&ScenarioRun) -> bool)| {
+    let of = |name: &str, is: fn(&ScenarioRun) -> bool| {
         ExcessSummary::new(name, &runs.iter().filter(|run| is(run)).collect::<Vec<_>>())
     };
-    groups.into_iter().filter_map(of).collect()
+    let groups = [
+        of("all", |_| true),
+        of("n >= 800", has_many),
+        of("n < 800", |run| !has_many(run)),
+        of("continuous t", is_continuous),
+        of("continuous t, n >= 800", |run| is_continuous(run) && has_many(run)),
+        of("continuous t, n < 800", |run| is_continuous(run) && !has_many(run)),
+        of("few values of t", |run| !is_continuous(run)),
+    ];
+    groups.into_iter().flatten().collect()
 }
 
 fn flags(runs: &[ScenarioRun]) -> FlagSummary {

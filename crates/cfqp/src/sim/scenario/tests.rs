@@ -68,7 +68,13 @@ fn descriptions_are_stable() {
         let d = *Scenario::new(seed).description();
         format!("{} {} {:?} {:?} {:?}", d.classes, d.covariates, d.treatment, d.outcome, d.class_weights)
     };
-    assert_eq!((0..4).map(facts).collect::<Vec<_>>(), ["", "", "", ""]);
+    let expected = [
+        "2 2 Normal Number Constant",
+        "4 1 FewValues Positive Covariates",
+        "4 6 Skewed Number Covariates",
+        "4 4 Skewed Positive DrivesTreatment",
+    ];
+    assert_eq!((0..4).map(facts).collect::<Vec<_>>(), expected);
 }
 
 #[test]
