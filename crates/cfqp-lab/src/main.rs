@@ -1,10 +1,11 @@
-//! The command `cfqp-lab`: reproduces the published experiments, measures accuracy on tables and real measurements,
-//! speed, what a process holds in the long run, and fits to tables that do not fit in memory.
+//! The command `cfqp-lab`: reproduces the published experiments, measures accuracy on tables, random scenarios and real
+//! measurements, speed, what a process holds in the long run, and fits to tables that do not fit in memory.
 
 mod bench;
 mod real;
 mod reproduce;
 mod scale;
+mod scenarios;
 mod soak;
 mod tables;
 
@@ -19,6 +20,7 @@ const EXAMPLES: &str = "\
 Examples:
   cfqp-lab reproduce table1 --scale smoke --out smoke
   cfqp-lab tables --worlds single,crossing --n 300 --seeds 1 --out few
+  cfqp-lab scenarios --seeds 0..6 --max-n 400 --out few-scenarios
   cfqp-lab real measurements --out real
   cfqp-lab bench --quick
   cfqp-lab soak
@@ -40,6 +42,7 @@ struct Cli {
 enum Command {
     Reproduce(reproduce::ReproduceArgs),
     Tables(tables::TablesArgs),
+    Scenarios(scenarios::ScenariosArgs),
     Real(real::RealArgs),
     Bench(bench::BenchArgs),
     Soak(soak::SoakArgs),
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
     let result = match &cli.command {
         Command::Reproduce(args) => reproduce::run(args, &cli.show),
         Command::Tables(args) => tables::run(args, &cli.show),
+        Command::Scenarios(args) => scenarios::run(args, &cli.show),
         Command::Real(args) => real::run(args, &cli.show),
         Command::Bench(args) => bench::run(args, &cli.show),
         Command::Soak(args) => soak::run(args, &cli.show),

@@ -20,6 +20,7 @@ mod select;
 mod shell;
 mod simulate;
 mod simulated;
+mod table_worlds;
 
 use clap::Subcommand;
 

@@ -3,16 +3,19 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
 use cfqp::data::{Mnist, MnistSplit, NpzArray, write_npz_with};
-use cfqp::sim::{Cardio, DigitSource, Digits, Ihdp, Noise, Oscillator, Simulated, Table, TableWorld};
+use cfqp::sim::{
+    Cardio, DigitSource, Digits, Ihdp, Noise, Oscillator, Scenario, ScenarioDescription, Simulated, Table,
+};
 use cfqp::{FitConfig, TableSpec};
 
 use super::ask::OutArgs;
 use super::simulated::{FileShape, SeriesColumns, TableForm, truth_path, write_parts, write_table};
+use super::table_worlds::{WorldChoice, world_parser};
 use crate::args::{parse_choice, parse_count};
 use crate::error::{Failure, Result};
 use crate::fit_command::fit_command;
@@ -26,6 +29,8 @@ const MAX_NOISE_COLUMNS: usize = 1000;
 /// Subjects that are simulated at a time where memory must not grow with their number.
 const SUBJECTS_AT_ONCE: usize = 10_000;
 const MAX_REPEATS: usize = 1000;
+/// The number of subjects of a table whose world is not random.
+const DEFAULT_SUBJECTS: usize = 2000;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -131,7 +136,7 @@ struct IhdpArgs {
     common: CommonArgs,
 }
 
-/// A table with one outcome, in one of 19 worlds, with the Bayes limit (1 to 5 classes)
+/// A table, in one of 19 worlds or a random scenario, with the Bayes limit (1 to 5 classes)
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -139,6 +144,7 @@ Examples:
   cfqp simulate table --world heavy --out heavy.csv
   cfqp simulate table --world crossing --n 500 --repeats 4 --out repeats.csv
   cfqp simulate table --world yes-no --n 4000 --out recovery.csv
+  cfqp simulate table --world random --world-seed 7 --out scenario.csv
   cfqp simulate table --n 10000000 --noise-columns 12 --no-truth --out large.parquet
 
 `cfqp evaluate` prints the Bayes limit of these data: the error of the best answers that the observed values \
@@ -150,14 +156,20 @@ counterfactual; the limit is that of answers which use all rows of the subject.
 Where the outcome is yes/no (0 or 1), a count, an amount with zeros or a category, --rho is the probability that the \
 noise is the same under the new treatment, and there are no repeats. The category has three columns of 0 or 1 (y0, y1, y2 in \
 tables), of which every unit has one 1; the treatment of `arms` has two (t1, t2). Kinds of outcomes are not in the files: they are \
-recognised from the values.")]
+recognised from the values.
+
+The world `random` is a scenario of which everything is drawn from --world-seed: classes, covariates, treatment, outcomes, noise, \
+repeats and the default N. --seed draws the units. The truth of positive outcomes is that of the best answers on the log scale.")]
 struct TableArgs {
-    /// Number of subjects; the file has N times R units
-    #[arg(long, value_name = "N", default_value_t = 2000, value_parser = parse_count(MAX_ROWS))]
-    n: usize,
+    /// Number of subjects; the file has N times R units [default: 2000; random: that of the scenario]
+    #[arg(long, value_name = "N", value_parser = parse_count(MAX_ROWS))]
+    n: Option<usize>,
     /// The world
     #[arg(long, value_name = "W", default_value = "crossing", value_parser = world_parser())]
-    world: TableWorld,
+    world: WorldChoice,
+    /// The seed of the random scenario [default: 0]
+    #[arg(long, value_name = "N")]
+    world_seed: Option<u64>,
     /// Number of units of every subject, each under its own treatment
     #[arg(long, value_name = "R", default_value_t = 1, value_parser = parse_count(MAX_REPEATS))]
     repeats: usize,
@@ -171,44 +183,60 @@ struct TableArgs {
     common: CommonArgs,
 }
 
+/// The simulator of a table.
+enum TableSource {
+    Table(Table),
+    Scenario(Box<Scenario>),
+}
+
 impl TableArgs {
-    fn table(&self) -> Table {
+    fn source(&self) -> TableSource {
         let &CommonArgs { sigma, rho, .. } = &self.common;
         let &Self { world, repeats, noise_columns, .. } = self;
-        Table { world, sigma, rho, repeats, noise_columns: noise_columns.unwrap_or(0) }
+        match world {
+            WorldChoice::Random => {
+                TableSource::Scenario(Box::new(Scenario::new(self.world_seed.unwrap_or(0))))
+            }
+            WorldChoice::Fixed(world) => TableSource::Table(Table {
+                world,
+                sigma,
+                rho,
+                repeats,
+                noise_columns: noise_columns.unwrap_or(0),
+            }),
+        }
     }
-}
 
-/// Parses the name of a world; the help lists the worlds.
-fn world_parser() -> impl TypedValueParser<Value = TableWorld> {
-    let value = |world: TableWorld| PossibleValue::new(world.name()).help(describe_world(world));
-    PossibleValuesParser::new(TableWorld::ALL.map(value)).try_map(|name| {
-        let world = TableWorld::ALL.into_iter().find(|world| world.name() == name);
-        world.ok_or_else(|| format!("there is no world {name}"))
-    })
-}
+    /// Refuses flags that the world does not have.
+    fn check(&self) -> Result<()> {
+        let CommonArgs { sigma, rho, .. } = &self.common;
+        let flags = [
+            ("--sigma", sigma.is_some()),
+            ("--rho", rho.is_some()),
+            ("--repeats", self.repeats > 1),
+            ("--noise-columns", self.noise_columns.is_some()),
+            ("--no-truth", self.no_truth),
+        ];
+        let given = flags.into_iter().find(|(_, is_given)| *is_given);
+        match (self.world, given) {
+            (WorldChoice::Random, Some((flag, _))) => {
+                let message =
+                    format!("{flag}: everything about a random scenario is drawn from --world-seed");
+                Err(Failure::new(message, format!("leave {flag} out")))
+            }
+            (WorldChoice::Fixed(world), _) if self.world_seed.is_some() => {
+                let message = format!("--world-seed: the world {} is not random", world.name());
+                Err(Failure::new(message, "add --world random, or leave --world-seed out"))
+            }
+            _ => Ok(()),
+        }
+    }
 
-fn describe_world(world: TableWorld) -> &'static str {
-    match world {
-        TableWorld::Crossing => "three dose curves that cross",
-        TableWorld::Prior => "the same; the class depends on x",
-        TableWorld::ClassDrivesTreatment => "two classes far apart, which received different doses",
-        TableWorld::ConfoundedByX => "two crossing classes; the dose depends on x",
-        TableWorld::Slopes => "no classes: every subject has its own slope",
-        TableWorld::BinaryTreatment => "a treatment of 0 or 1; one of two classes responds",
-        TableWorld::Heavy => "crossing, with heavy-tailed noise (Student's t, 3 degrees of freedom)",
-        TableWorld::Skewed => "one class with skewed noise (exponential)",
-        TableWorld::Lognormal => "two classes, positive outcomes with noise on the log scale",
-        TableWorld::Many => "five classes",
-        TableWorld::Wide => "three classes, 30 covariates of which four matter",
-        TableWorld::NoSeparation => "two classes that differ by much less than the noise",
-        TableWorld::SeveralTreatments => "two treatments, three classes that respond to them differently",
-        TableWorld::Single => "one class, a smooth response",
-        TableWorld::YesNo => "a yes/no outcome, two classes that respond strongly and weakly",
-        TableWorld::Count => "counts (negative binomial), two classes",
-        TableWorld::Category => "one of three levels without an order, two classes",
-        TableWorld::Amount => "zero or a positive amount (log-normal), two classes",
-        TableWorld::Arms => "a treatment with three levels, two classes that respond oppositely",
+    fn simulate(&self, seed: u64) -> cfqp::Result<Simulated> {
+        match self.source() {
+            TableSource::Table(table) => table.simulate(self.n.unwrap_or(DEFAULT_SUBJECTS), seed),
+            TableSource::Scenario(scenario) => scenario.simulate(self.n.unwrap_or(scenario.subjects()), seed),
+        }
     }
 }
 
@@ -277,7 +305,7 @@ impl Simulator {
                 digits.simulate(source, args.n, seed)
             }
             Self::Ihdp(args) => Ihdp { sigma, rho }.simulate(args.n, seed),
-            Self::Table(args) => args.table().simulate(args.n, seed),
+            Self::Table(args) => args.simulate(seed),
         }
     }
 }
@@ -292,6 +320,8 @@ struct Report<'a> {
     classes: usize,
     x_shape: &'a [usize],
     y_shape: &'a [usize],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scenario: Option<ScenarioDescription>,
     seconds: f64,
 }
 
@@ -310,6 +340,15 @@ impl Simulator {
             Self::Digits(_) => None,
         }
     }
+
+    /// What the random scenario is made of, if it is one.
+    fn scenario(&self) -> Option<ScenarioDescription> {
+        let Self::Table(args) = self else { return None };
+        match args.source() {
+            TableSource::Scenario(scenario) => Some(*scenario.description()),
+            TableSource::Table(_) => None,
+        }
+    }
 }
 
 pub(super) fn run(args: &SimulateArgs) -> Result<Output> {
@@ -326,10 +365,13 @@ pub(super) fn run(args: &SimulateArgs) -> Result<Output> {
         let message = format!("{}: these units can only be written as arrays", out.display());
         return Err(Failure::new(message, "use the extension .npz"));
     }
-    if let Simulator::Table(table) = &args.simulator
-        && table.no_truth
-    {
-        return write_without_truth(table, shape, out, start);
+    if let Simulator::Table(args) = &args.simulator {
+        args.check()?;
+        if let TableSource::Table(table) = args.source()
+            && args.no_truth
+        {
+            return write_without_truth(args, &table, shape, out, start);
+        }
     }
     let simulated = args.simulator.simulate()?;
     let next = match (&truth_path, &form) {
@@ -352,6 +394,7 @@ pub(super) fn run(args: &SimulateArgs) -> Result<Output> {
         classes: truth.z.iter().max().map_or(0, |max| max + 1),
         x_shape: data.x().shape(),
         y_shape: data.y().shape(),
+        scenario: args.simulator.scenario(),
         seconds: start.elapsed().as_secs_f64(),
     };
     let truth = match report.truth {
@@ -362,7 +405,13 @@ pub(super) fn run(args: &SimulateArgs) -> Result<Output> {
 }
 
 /// Writes a table part by part, without the truth.
-fn write_without_truth(args: &TableArgs, shape: FileShape, out: &Path, start: Instant) -> Result<Output> {
+fn write_without_truth(
+    args: &TableArgs,
+    table: &Table,
+    shape: FileShape,
+    out: &Path,
+    start: Instant,
+) -> Result<Output> {
     if shape == FileShape::Npz {
         let message = format!("{}: arrays are written with the truth", out.display());
         return Err(Failure::new(
@@ -370,17 +419,18 @@ fn write_without_truth(args: &TableArgs, shape: FileShape, out: &Path, start: In
             "use the extension .parquet, .arrow or .csv, or leave --no-truth out",
         ));
     }
-    let (table, seed) = (args.table(), args.common.seed);
-    let part = |first: usize| table.simulate_range(first..(first + SUBJECTS_AT_ONCE).min(args.n), seed);
+    let (n, seed) = (args.n.unwrap_or(DEFAULT_SUBJECTS), args.common.seed);
+    let part = |first: usize| table.simulate_range(first..(first + SUBJECTS_AT_ONCE).min(n), seed);
     let example = table.simulate(1, seed)?.data;
-    write_parts((0..args.n).step_by(SUBJECTS_AT_ONCE).map(|first| Ok((first, part(first)?.data))), out)?;
+    write_parts((0..n).step_by(SUBJECTS_AT_ONCE).map(|first| Ok((first, part(first)?.data))), out)?;
     let report = Report {
         out,
         truth: None,
-        units: args.n * args.repeats,
-        classes: args.world.classes(),
+        units: n * table.repeats,
+        classes: table.world.classes(),
         x_shape: example.x().shape(),
         y_shape: example.y().shape(),
+        scenario: None,
         seconds: start.elapsed().as_secs_f64(),
     };
     let next = format!("cfqp check {} {}", shell_quote(out), TableForm::Numbers.flags(shape, &example));

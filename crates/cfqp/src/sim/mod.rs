@@ -22,11 +22,14 @@ mod digits;
 mod glyphs;
 mod ihdp;
 mod image;
+mod noise;
 mod ode;
 mod oscillator;
+mod scenario;
 mod table;
 #[cfg(test)]
 mod tests;
+mod whole_law;
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -44,6 +47,10 @@ pub use digits::{DigitSource, Digits};
 pub use ihdp::Ihdp;
 pub use image::{Interpolation, blur, rotate};
 pub use oscillator::Oscillator;
+pub use scenario::{
+    ClassDifference, CovariateEffect, CurveForm, Interval, NoiseScale, Scenario, ScenarioDescription,
+    ScenarioNoise, ScenarioOutcome, ScenarioTruth, SurfaceForm, TreatmentKind, WeightKind,
+};
 pub use table::{Table, TableWorld};
 
 /// How noise enters the outcome.

@@ -6,9 +6,9 @@
 //! E[y' | x, t, y] = sum_k p_k E[f_k(x, t') + e' | e_k1, ..., e_kR]
 //! ```
 
-use super::noise::NoiseLaw;
 use super::world::TableWorld;
 use crate::math::cholesky_solve;
+use crate::sim::noise::NoiseLaw;
 
 /// With several rows a correlation of 1 would make the rows' covariance singular.
 const MAX_CORRELATION: f64 = 0.9999;

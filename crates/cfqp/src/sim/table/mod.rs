@@ -5,7 +5,6 @@ mod kinds;
 #[cfg(test)]
 mod kinds_tests;
 mod laws;
-mod noise;
 #[cfg(test)]
 mod tests;
 mod world;

@@ -5,9 +5,9 @@ use std::f64::consts::PI;
 use rand::RngExt as _;
 use serde::{Deserialize, Serialize};
 
-use super::noise::{NoiseForm, NoiseLaw};
 use crate::Rng;
 use crate::data::OutcomeKind;
+use crate::sim::noise::{NoiseForm, NoiseLaw};
 use crate::sim::{normal, uniform};
 
 /// Covariates of all worlds but one.
