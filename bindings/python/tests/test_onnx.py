@@ -64,8 +64,8 @@ CASES = {
     "unet, images": Case("digits --n 40 --seed 1", "--base unet --classes 1 --members 2 --epochs 2"),
     "transformer": Case("cardio --n 60 --seed 1", "--base transformer --classes 1 --members 2 --epochs 2"),
     "density": Case("table --world crossing --n 200 --seed 1", "--classes 2 --members 3", **DENSITY),
-    "density, linear": Case("table --world single --n 100 --seed 1", "--base linear --classes 1 --members 2", short=True, law="gaussian", **DENSITY),
-    "density, mlp": Case("table --world confounded-by-x --n 200 --seed 1", "--base mlp --classes 2 --members 2", law="gaussian", **DENSITY),
+    "density, linear": Case("table --world single --n 100 --seed 1", "--base linear --classes 1 --members 2", **DENSITY),
+    "density, mlp": Case("table --world confounded-by-x --n 200 --seed 1", "--base mlp --classes 2 --members 2", **DENSITY),
     "density, weights": Case("table --world prior --n 200 --seed 1", "--classes 2 --members 2", **DENSITY),
     "density, weights by treatment": Case(
         "table --world class-drives-treatment --n 300 --seed 1", "--classes 2 --members 2", **DENSITY
@@ -137,8 +137,9 @@ def exported(request, tmp_path_factory):
     cfqp(folder, "model export m.cfqp --onnx networks")
     data = dict(np.load(folder / "data.npz"))
     n = len(data["x"])
-    # under the treatments of other units
+    # under the treatments of other units; not the units of the fit, for which cfqp uses other trees
     data["t_new"] = np.roll(data["t"], 7, axis=0)
+    data["y"] = (data["y"] + 1e-3 * data["y"].std()).astype(np.float32)
     np.savez(folder / "data.npz", **data)
     answers = {}
     for rho in ["0", "0.5", "1", "auto"]:
@@ -175,7 +176,7 @@ def test_files_are_valid(exported):
     if exported.case.law == "log":
         assert any(exported.model["log_range"])
     elif exported.case.law:
-        assert exported.laws == {exported.case.law}
+        assert exported.case.law in exported.laws
 
 
 def test_means_agree(exported):

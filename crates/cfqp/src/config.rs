@@ -206,7 +206,8 @@ pub struct FitConfig {
     pub sharing: Sharing,
     /// The kinds of start to try; if empty, those suited to the base model.
     pub starts: Vec<Start>,
-    /// The number of members of the ensemble; `None`: by the base model.
+    /// The number of members of the ensemble; for outcomes of at most 8 elements of each form that is averaged, up to 5. `None`: 5
+    /// there, else by the base model.
     pub members: Option<usize>,
     /// Epochs of the final training of each network; `None`: by the base model and the number of units.
     pub epochs: Option<usize>,

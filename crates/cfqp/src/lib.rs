@@ -65,7 +65,6 @@ mod runtime;
 mod search;
 pub mod sim;
 mod train;
-#[allow(dead_code, unused_imports, reason = "mixtures are to use all of it, the baselines use a part")]
 mod trees;
 
 pub use ask::{Answers, AskOptions, Rho};

@@ -46,7 +46,8 @@ class CFQP(Plots):
         The base model. Outcomes of at most 8 elements are fitted by mixture density networks unless it is "unet" or
         "transformer".
     members : int, optional
-        The number of members of the ensemble; by default 8 for outcomes of at most 8 elements, else by the base model.
+        The number of members of the ensemble; for outcomes of at most 8 elements of each form that is averaged, up to 5. By default 5
+        there, else by the base model.
     y_scale : {"auto", "linear", "log"}, default "auto"
         The scale on which outcomes are modelled.
     sharing : {"auto", "separate", "conditional"}, default "auto"

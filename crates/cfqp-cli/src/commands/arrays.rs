@@ -145,7 +145,13 @@ fn write_arrays(
     let flag = |flag: fn(&Diagnosis) -> bool| -> Vec<bool> {
         (0..n).flat_map(|i| answers.iter().map(move |one| flag(&one.diagnoses[i]))).collect()
     };
-    let (off, disagree) = (flag(|d| d.off_support), flag(|d| d.starts_disagree));
+    let flags = [
+        ("off_support", flag(|d| d.off_support)),
+        ("starts_disagree", flag(|d| d.starts_disagree)),
+        ("not_identified", flag(|d| d.not_identified)),
+        ("extreme_answer", flag(|d| d.extreme_answer)),
+        ("single_member", flag(|d| d.single_member)),
+    ];
     let shape: Vec<usize> = [n].into_iter().chain(is_curve.then_some(answers.len())).collect();
     let bools = |values| NpzArray { shape: shape.clone(), values: NpzValues::Bool(values) };
     let (classes, rho) = (ClassArrays::new(&answers[0]), RhoArrays::new(answers[0].rho, n));
@@ -153,8 +159,7 @@ fn write_arrays(
     let mut arrays = points.arrays();
     let mut push = |name: &str, array| arrays.push((name.to_owned(), array));
     more.into_iter().for_each(|(name, array)| push(name, array));
-    push("off_support", bools(&off));
-    push("starts_disagree", bools(&disagree));
+    flags.iter().for_each(|(name, values)| push(name, bools(values)));
     classes.arrays().into_iter().chain(rho.arrays()).for_each(|(name, array)| push(name, array));
     arrays.extend(bounds.iter().flat_map(PointArrays::arrays));
     let arrays: Vec<(&str, NpzArray<'_>)> =

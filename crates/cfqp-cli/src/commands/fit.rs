@@ -80,7 +80,8 @@ pub(crate) struct FitArgs {
     /// default: several starts, an ensemble, calibrated intervals; paper: the published algorithm
     #[arg(long, value_parser = parse_choice::<Recipe>(&["default", "paper"]))]
     recipe: Option<Recipe>,
-    /// Number of ensemble members [default: 8 for outcomes of at most 8 elements, else depends on the base model]
+    /// Number of ensemble members; for outcomes of at most 8 elements of each form that is averaged, up to 5 [default: 5 there,
+    /// else depends on the base model]
     #[arg(long, value_name = "N", value_parser = parse_count(MAX_MEMBERS))]
     members: Option<usize>,
     /// Continue an interrupted fit to the same --out from its checkpoint, if it has one

@@ -40,10 +40,11 @@ noise, and flagged no_outcome. They need no treatment.
 A .parquet, .csv, .arrow or .jsonl output has one row per unit (and time): id, t, t_new, every outcome Y \
 with lower_Y and upper_Y (of a category Y: the probability Y=L of every level L, the most probable level Y and \
 set_Y, the smallest set of levels with the probability of an interval), class, posterior_K, flag: ok, or the \
-warnings no_outcome, extreme_value, ambiguous_class, off_support, starts_disagree; rho (empty if unknown) and rho_source: given, learned or unknown.
+warnings no_outcome, extreme_value, ambiguous_class, off_support, starts_disagree, not_identified, \
+extreme_answer, single_member; rho (empty if unknown) and rho_source: given, learned or unknown.
 An .npz output has answer, lower and upper [n, ...], posterior [n, classes], class, entropy, t_new, the \
 flags, rho, rho_source, and id if ids are integers; with --grid: answer, lower, upper [n, N, ...], \
-off_support, starts_disagree [n, N], and grid.";
+the flags [n, N], and grid.";
 
 const OUT_HELP: &str = "The file to write: .parquet, .csv, .arrow, .jsonl or .npz";
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::tables::json;
 use crate::{cfqp, refusals, succeed, text};
 
-const FIT: &str = "--classes 2 --base linear --init kmeans --members 2 --seed 3";
+const FIT: &str = "--classes 2 --base linear --init kmeans --seed 3";
 const COLUMNS: &str = "--id row --x age --t dose --y outcome";
 
 /// Three rows each of `plants` plants of two hidden classes, the first rows of all plants first.

@@ -15,7 +15,7 @@ const UNITS: usize = 120;
 /// A model of the units of `a.csv`.
 fn fit(folder: &Path) {
     std::fs::write(folder.join("a.csv"), wide_csv(UNITS)).unwrap();
-    let settings = "--classes 2 --base linear --init kmeans --members 2 --seed 3";
+    let settings = "--classes 2 --base linear --init kmeans --seed 3";
     succeed(folder, &format!("fit a.csv {COLUMNS} {settings} --out m.cfqp -q"));
 }
 

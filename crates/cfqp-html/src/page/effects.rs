@@ -74,6 +74,9 @@ impl Page<'_> {
                 Flag::OffSupport => effects.off_support,
                 Flag::AmbiguousClass => effects.ambiguous_class,
                 Flag::StartsDisagree => effects.starts_disagree,
+                Flag::NotIdentified => effects.not_identified,
+                Flag::ExtremeAnswer => effects.extreme_answer,
+                Flag::SingleMember => effects.single_member,
             };
             (number > 0).then(|| format!("{} {flag} ({})", format_count(number), flag.description()))
         });

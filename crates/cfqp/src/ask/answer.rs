@@ -76,6 +76,13 @@ pub struct Diagnosis {
     pub no_outcome: bool,
     /// A covariate or outcome of the unit is far from all that the model was fitted to.
     pub extreme_value: bool,
+    /// The data do not show which class under the treatment received is which under the one asked about, and the answer
+    /// depends on it.
+    pub not_identified: bool,
+    /// The answer is far outside the outcomes that the model was fitted to.
+    pub extreme_answer: bool,
+    /// The model has a single member, which says nothing of its own error: intervals are too narrow.
+    pub single_member: bool,
 }
 
 /// A warning about one answer.
@@ -91,12 +98,26 @@ pub enum Flag {
     AmbiguousClass,
     /// Another solution that held-out units do not rule out gives another answer.
     StartsDisagree,
+    /// The data do not show which class under the treatment received is which under the one asked about.
+    NotIdentified,
+    /// The answer is far outside the outcomes that the model was fitted to.
+    ExtremeAnswer,
+    /// The model has a single member: intervals are too narrow.
+    SingleMember,
 }
 
 impl Flag {
     /// Every flag, in the order in which they are written.
-    pub const ALL: [Self; 5] =
-        [Self::NoOutcome, Self::ExtremeValue, Self::OffSupport, Self::AmbiguousClass, Self::StartsDisagree];
+    pub const ALL: [Self; 8] = [
+        Self::NoOutcome,
+        Self::ExtremeValue,
+        Self::OffSupport,
+        Self::AmbiguousClass,
+        Self::StartsDisagree,
+        Self::NotIdentified,
+        Self::ExtremeAnswer,
+        Self::SingleMember,
+    ];
 
     /// The name in output and files.
     pub fn name(self) -> &'static str {
@@ -106,6 +127,9 @@ impl Flag {
             Self::OffSupport => "off_support",
             Self::AmbiguousClass => "ambiguous_class",
             Self::StartsDisagree => "starts_disagree",
+            Self::NotIdentified => "not_identified",
+            Self::ExtremeAnswer => "extreme_answer",
+            Self::SingleMember => "single_member",
         }
     }
 
@@ -117,6 +141,13 @@ impl Flag {
             Self::OffSupport => "no similar unit received such a treatment",
             Self::AmbiguousClass => "no class is clearly the most probable",
             Self::StartsDisagree => "another solution fits as well and gives a different answer",
+            Self::NotIdentified => {
+                "the data do not show which class under one treatment is which under the other, and the answer depends on it"
+            }
+            Self::ExtremeAnswer => "the answer is far outside the outcomes that the model was fitted to",
+            Self::SingleMember => {
+                "the model has one member, which does not know its own error: the interval is too narrow"
+            }
         }
     }
 
@@ -147,6 +178,9 @@ impl Diagnosis {
             Flag::OffSupport => self.off_support,
             Flag::AmbiguousClass => self.ambiguous_class,
             Flag::StartsDisagree => self.starts_disagree,
+            Flag::NotIdentified => self.not_identified,
+            Flag::ExtremeAnswer => self.extreme_answer,
+            Flag::SingleMember => self.single_member,
         }
     }
 

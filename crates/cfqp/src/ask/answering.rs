@@ -183,6 +183,9 @@ impl Model {
                 starts_disagree: disagree[i],
                 no_outcome: !asked.batcher.data.has_outcome(row),
                 extreme_value: asked.batcher.has_extreme_value(row),
+                not_identified: false,
+                extreme_answer: false,
+                single_member: false,
             }
         };
         asked.rows.iter().enumerate().map(of_unit).collect()

@@ -186,8 +186,8 @@ impl EffectSums {
             0 | 1 => ((distances / self.n).powi(2) + z * z * sampling).sqrt(),
             members => {
                 let [own, common] = error_ratios;
-                // a split has own + 1 members, whose deviations add up to about zero
-                let freedom = members as f64 * own / (own + 1.0);
+                // deviations of the members of a split, of which there are about own + 1, add up to about zero
+                let freedom = (members as f64 * own / (own + 1.0)).round();
                 let error = ((own + common) * between + sampling).sqrt();
                 student_half_width(z, (freedom as usize).max(1)) * error
             }

@@ -38,6 +38,12 @@ pub struct AnswerCounts {
     pub off_support: usize,
     /// Answers with the flag [`Flag::StartsDisagree`].
     pub starts_disagree: usize,
+    /// Answers with the flag [`Flag::NotIdentified`].
+    pub not_identified: usize,
+    /// Answers with the flag [`Flag::ExtremeAnswer`].
+    pub extreme_answer: usize,
+    /// Answers with the flag [`Flag::SingleMember`].
+    pub single_member: usize,
     /// Rows of the file.
     pub rows: usize,
     /// Units of the file that were not used, by reason.
@@ -61,6 +67,9 @@ impl AnswerCounts {
         self.ambiguous_class += flagged(Flag::AmbiguousClass);
         self.off_support += flagged(Flag::OffSupport);
         self.starts_disagree += flagged(Flag::StartsDisagree);
+        self.not_identified += flagged(Flag::NotIdentified);
+        self.extreme_answer += flagged(Flag::ExtremeAnswer);
+        self.single_member += flagged(Flag::SingleMember);
     }
 
     /// Sets the counts of what was read.
@@ -77,6 +86,9 @@ impl AnswerCounts {
             (Flag::AmbiguousClass, self.ambiguous_class),
             (Flag::OffSupport, self.off_support),
             (Flag::StartsDisagree, self.starts_disagree),
+            (Flag::NotIdentified, self.not_identified),
+            (Flag::ExtremeAnswer, self.extreme_answer),
+            (Flag::SingleMember, self.single_member),
         ];
         flags.into_iter().filter(|(_, answers)| *answers > 0).collect()
     }

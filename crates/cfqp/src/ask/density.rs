@@ -7,7 +7,7 @@ use super::by_class::AnswerClass;
 use super::rho::UsedRho;
 use crate::Result;
 use crate::data::Units;
-use crate::density::{Correlation, Ensemble, IntervalQuestion, Question, RowAnswer};
+use crate::density::{Correlation, Ensemble, Question, RowAnswer};
 use crate::model::abduction::most_probable;
 use crate::model::{Model, density_rows};
 use crate::models::Batcher;
@@ -34,11 +34,11 @@ impl Model {
         let elements = ensemble.elements();
         let (n, d, classes) = (asked.rows.len(), elements.len(), self.classes());
         let difference = asked.from.is_some();
-        let answered = self.map_density_answers(ensemble, asked, rho, |answer, rho| {
-            let question = IntervalQuestion { rho, level, difference };
+        let answered = self.map_density_answers(ensemble, asked, rho, |answer| {
             let elements = elements.iter().zip(&answer.elements).map(|(&element, distribution)| {
-                let (lower, upper) = ensemble.interval(element, distribution, question);
-                [distribution.mean() as f32, lower as f32, upper as f32]
+                let (lower, upper) = ensemble.interval(element, distribution, level, difference);
+                let point = ensemble.point(element, distribution, difference);
+                [point as f32, lower as f32, upper as f32]
             });
             (elements.collect::<Vec<_>>(), answer)
         });
@@ -49,9 +49,14 @@ impl Model {
             upper: zeros(n * d),
             posterior: zeros(n * classes),
             diagnoses: Vec::new(),
-            members: vec![zeros(n * d); ensemble.members.len()],
+            members: vec![zeros(n * d); ensemble.folds()],
         };
+        let mut warnings = vec![(false, false); n];
         for (row, (elements, answer)) in answered {
+            let is_extreme = |(j, [point, ..]): (usize, &[f32; 3])| {
+                !difference && ensemble.ranges.get(j).is_some_and(|range| range.is_extreme(f64::from(*point)))
+            };
+            warnings[row] = (answer.is_not_identified(), elements.iter().enumerate().any(is_extreme));
             answer
                 .posterior
                 .iter()
@@ -65,32 +70,34 @@ impl Model {
             }
         }
         batch.diagnoses = self.diagnose(&batch.posterior, asked, &vec![false; n]);
+        for (diagnosis, (not_identified, extreme)) in batch.diagnoses.iter_mut().zip(warnings) {
+            (diagnosis.not_identified, diagnosis.extreme_answer) = (not_identified, extreme);
+            diagnosis.single_member = ensemble.members.len() == 1;
+        }
         self.restore(&mut batch, asked.from.is_some());
         batch
     }
 
-    /// What `summarise` makes of the answer for every row and of the correlation that its calibration is for.
+    /// What `summarise` makes of the answer for every row.
     pub(super) fn map_density_answers<T: Send>(
         &self,
         ensemble: &Ensemble,
         asked: &Asked<'_>,
         rho: UsedRho,
-        summarise: impl Fn(RowAnswer, Correlation) -> T + Sync,
+        summarise: impl Fn(RowAnswer) -> T + Sync,
     ) -> Vec<(usize, T)> {
         let mut rows = density_rows(&asked.batcher, ensemble.outcome_laws(), &ensemble.scales);
         rows.possible_treatments = self.possible_treatments(&asked.batcher);
+        rows.folds = ensemble.known_folds(&rows);
         let rho = rho.correlation();
         let question = Question { rows: &rows, to: asked.to, from: asked.from, rho };
         let parts = self.pool.map(rows.subjects.chunks(SUBJECTS_AT_ONCE).collect(), |subjects| {
-            let mut evaluators = ensemble.evaluators(None);
+            let mut evaluators = ensemble.evaluators();
             let mut answered = Vec::new();
             for of_subject in subjects {
                 let answers = ensemble.answer(&mut evaluators, &question, of_subject);
-                for (&row, answer) in of_subject.iter().zip(answers) {
-                    // without an outcome noise is fresh
-                    let calibrated = if rows.has_outcome(row) { rho } else { Correlation::Known(0.0) };
-                    answered.push((row, summarise(answer, calibrated)));
-                }
+                answered
+                    .extend(of_subject.iter().zip(answers).map(|(&row, answer)| (row, summarise(answer))));
             }
             answered
         });
@@ -115,6 +122,7 @@ impl Model {
     ) -> Result<Units> {
         let mut rows = density_rows(batcher, ensemble.outcome_laws(), &ensemble.scales);
         rows.possible_treatments = self.possible_treatments(batcher);
+        rows.folds = ensemble.known_folds(&rows);
         let d = ensemble.elements().len();
         let rho = Correlation::Known(f64::from(rho));
         let question = Question { rows: &rows, to, from: None, rho };
@@ -124,7 +132,7 @@ impl Model {
         };
         let mut values = vec![0.0; rows.len() * d];
         let parts = self.pool.map(rows.subjects.chunks(SUBJECTS_AT_ONCE).collect(), |subjects| {
-            let mut evaluators = ensemble.evaluators(None);
+            let mut evaluators = ensemble.evaluators();
             let answer = |of_subject: &Vec<usize>| {
                 let answers = ensemble.answer_by_class(&mut evaluators, &question, of_subject, choose);
                 of_subject.iter().copied().zip(answers).collect::<Vec<_>>()

@@ -10,10 +10,8 @@ use super::treatments::treatment_quantiles;
 use crate::Result;
 use crate::config::Classes;
 use crate::data::{Dataset, OutcomeKind, UnitData, Units};
-use crate::density::SecondWorld;
 use crate::math::{coverage, normal_cdf, normal_half_width};
-use crate::model::{ClassScore, Model, Predictor, density_rows};
-use crate::models::Batcher;
+use crate::model::{Model, Predictor};
 
 /// Largest number of units that verdicts are based on.
 const MAX_VERDICT_UNITS: usize = 5000;
@@ -37,12 +35,6 @@ const MIN_CHANCE_R2: f64 = 0.01;
 /// The distances between the model's average effect and a plain estimate, in standard errors of a single outcome, above
 /// which agreement is doubtful and failed.
 const MAX_DISTANCES: (f64, f64) = (2.0, 4.0);
-
-/// The agreement of members on the classes (adjusted Rand index) below which calibration is doubtful.
-const MIN_MEMBER_AGREEMENT: f64 = 0.4;
-
-/// A larger number of classes is as good if its loss is less than this many standard errors.
-const RIVAL_ERRORS: f64 = 0.5;
 
 /// How well an assumption holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -308,7 +300,7 @@ impl Model {
         if matches!(self.predictor, Predictor::Density(_)) && self.classes() > 1 {
             let agreement = self.fit_report().agreement;
             let sentence = format!(
-                "members fitted to other halves of the units agree on the classes with {agreement:.2} (mean adjusted \
+                "members fitted without other fifths of the units agree on the classes with {agreement:.2} (mean adjusted \
                  Rand index)"
             );
             let limits = VerdictLimits { ok: 0.5, failed: 0.1 };
@@ -335,39 +327,40 @@ impl Model {
         Ok(verdict)
     }
 
-    /// Calibration: the coverage of factual outcomes by intervals with fresh noise and, where members can stand for the
-    /// truth, that of a simulated second world at the rho that is used; the smaller counts. Also doubtful if it is far
-    /// above the level, or if another number of classes would be as good.
+    /// Calibration: the coverage of factual outcomes by intervals with fresh noise. Coverage at another rho cannot be counted.
+    /// Failed if the model has one member, which does not know its own error; doubtful if coverage is far above the level, if
+    /// all answers are probabilities, or if outcomes cannot show classes that the rho of the question depends on.
     fn calibration_verdict(&self, data: &Dataset, factual: &Answers, options: AskOptions) -> Verdict {
         let level = options.level;
-        let covered = self.factual_coverage(data, factual);
-        let simulated = self.simulated_coverage(data, options);
-        let parts = [
-            simulated.map(|share| {
-                let rho = self.used_rho(options.rho);
-                let of = if covered.is_some() { "outcomes" } else { "probabilities" };
-                format!("{:.1}% of {of} in a simulated second world with rho {rho}", 100.0 * share)
-            }),
-            covered.map(|share| {
-                format!("{:.1}% of the observed outcomes, with fresh noise (rho = 0)", 100.0 * share)
-            }),
-        ];
-        let covers = parts.into_iter().flatten().collect::<Vec<_>>().join(", and ");
-        let sentence = format!("intervals at level {level} cover {covers}");
         let limits = VerdictLimits { ok: level - 0.05, failed: level - 0.15 };
-        let figure = simulated.into_iter().chain(covered).fold(1.0, f64::min);
-        let mut verdict = Verdict::new(Assumption::Calibration, figure, limits, sentence);
-        let is_excessive = figure > level + MAX_EXCESS_COVERAGE && level < MAX_EXCESS_LEVEL;
+        let is_density = matches!(self.predictor, Predictor::Density(_));
+        let Some(covered) = self.factual_coverage(data, factual) else {
+            let sentence =
+                "answers are probabilities, whose intervals no outcome can be compared with".to_owned();
+            let sentence = sentence + &self.unsure_classes(options.rho).unwrap_or_default();
+            return Verdict::not_tested(Assumption::Calibration, limits, sentence);
+        };
+        let sentence = format!(
+            "intervals at level {level} cover {:.1}% of the observed outcomes, with fresh noise (rho = 0)",
+            100.0 * covered
+        );
+        let mut verdict = Verdict::new(Assumption::Calibration, covered, limits, sentence);
+        let is_excessive = covered > level + MAX_EXCESS_COVERAGE && level < MAX_EXCESS_LEVEL;
         if is_excessive && verdict.grade == Grade::Ok {
             verdict.grade = Grade::Doubtful;
             verdict.sentence += ": they are wider than necessary";
         }
-        if simulated.is_some()
-            && verdict.grade == Grade::Ok
-            && let Some(reason) = self.unsure_classes(options.rho)
-        {
-            verdict.grade = Grade::Doubtful;
-            verdict.sentence += &reason;
+        if is_density && self.members() == 1 {
+            verdict.grade = Grade::Failed;
+            verdict.sentence +=
+                "; with any other rho they are too narrow, because a single member does not know its error";
+        } else if is_density {
+            let rho = self.used_rho(options.rho);
+            verdict.sentence += &format!("; no data can show what they cover with rho {rho}");
+            if let Some(reason) = self.unsure_classes(options.rho).filter(|_| verdict.grade == Grade::Ok) {
+                verdict.grade = Grade::Doubtful;
+                verdict.sentence += &reason;
+            }
         }
         verdict
     }
@@ -387,46 +380,10 @@ impl Model {
         coverage(data.y().values(), lower, upper, Some(&is_counted)).map(|coverage| coverage.share)
     }
 
-    /// Why intervals of a density may not hold although its second world says so: classes that the data do not determine.
+    /// Why intervals with a given rho may not cover: outcomes that do not show classes.
     fn unsure_classes(&self, rho: Rho) -> Option<String> {
-        if let (Some(reason), Some(rho)) = (self.unseen_classes(), self.used_rho(rho).rho) {
-            return Some(format!(
-                "; with rho = {rho} they assume that there are no hidden classes, and {reason}"
-            ));
-        }
-        let agreement = self.fit_report().agreement;
-        if self.classes() > 1 && agreement < MIN_MEMBER_AGREEMENT {
-            return Some(format!(
-                "; members fitted to other halves of the units hardly agree on the classes ({agreement:.2})"
-            ));
-        }
-        let rival = self.rival_classes()?;
-        Some(format!(
-            "; held-out units do not tell {} from {rival} classes, and most members have the former",
-            self.classes()
-        ))
-    }
-
-    /// Coverage in a simulated second world; none for networks of class means.
-    fn simulated_coverage(&self, data: &Dataset, options: AskOptions) -> Option<f64> {
-        let Predictor::Density(ensemble) = &self.predictor else { return None };
-        let shapes = self.shapes();
-        let batcher = Batcher { data, scaler: self.scaler(), missing: shapes.missing };
-        let rows = density_rows(&batcher, ensemble.outcome_laws(), &ensemble.scales);
-        let seed = self.config().seed;
-        let world = SecondWorld { ensemble, rows: &rows, d_t: shapes.t, seed, purpose: "verdict" };
-        world.coverage(self.used_rho(options.rho).correlation(), options.level)
-    }
-
-    /// A larger number of classes whose held-out likelihood is about as good as that of the model.
-    fn rival_classes(&self) -> Option<usize> {
-        let tried = &self.fit_report().candidates;
-        let chosen = tried.iter().find(|tried| tried.chosen)?.nll;
-        let rival = |tried: &&ClassScore| {
-            let tie = tried.gain_error.is_some_and(|error| tried.nll - chosen < RIVAL_ERRORS * error);
-            tried.classes > self.classes() && tie
-        };
-        tried.iter().find(rival).map(|tried| tried.classes)
+        let (reason, rho) = (self.unseen_classes()?, self.used_rho(rho).rho?);
+        Some(format!("; with rho = {rho} they assume that there are no hidden classes, and {reason}"))
     }
 
     /// Number of classes: the share of the smallest class, or 0 if one class suffices. Also doubtful if one more class

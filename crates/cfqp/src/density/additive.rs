@@ -1,29 +1,35 @@
-//! Starts: additive mixtures y = g(x) + x D r(t) + h_k(t) + noise, fitted by penalised EM in closed form from many random
-//! starts.
+//! Starts: additive mixtures y = g(x) + h(t) + x D r(t) + h_k(t) + noise, fitted by penalised EM in closed form from many
+//! random starts. If classes differ in how covariates change their responses, class k also has b_k x + x D_k r(t).
 //!
 //! They are cheap, smooth, and find classes that a network cannot find by itself. Solutions are compared by their
-//! approximate evidence: log-likelihood, minus the penalty, minus the log volume of each class's curve.
+//! approximate evidence: log-likelihood, minus the penalty, minus the log volume of each class's coefficients. The
+//! coefficients of a solution are those that a network starts from.
 
 use rand::RngExt as _;
 use rand_distr::StandardNormal;
 
+use super::basis::{Basis, TreatmentTerm};
+use super::coefficients::Coefficients;
 use super::jobs::{Finished, Job};
 use super::network::{
-    INTERACTION_PRECISION, T_HALF_RANGE, X_HALF_RANGE, interaction_factors, interaction_features,
+    ALIKE_PRECISION, CLASS_INTERACTION_PRECISION, Form, INTERACTION_PRECISION, VALUE_PRECISION,
 };
+use super::relevance::Regression;
 use super::rows::Rows;
 use crate::Rng;
 use crate::math::{cholesky, cholesky_solve, dot, log_sum_exp_of};
 
 /// The smoothness of curves: factors on the prior precision of cosines.
-const SMOOTHNESS: [f64; 4] = [0.1, 1.0, 10.0, 100.0];
+const SMOOTHNESS: [f64; 6] = [0.1, 1.0, 10.0, 100.0, 1e3, 1e4];
 /// Rounds after which every curve has the smoothness with the largest evidence.
 const GIVEN_SMOOTHNESS_ROUNDS: usize = 6;
-/// The prior precision of the slope of a curve in t ...
+/// The prior precision of the slope of a class's curve in t ...
 const SLOPE: f64 = 0.5;
 /// ... and of one in a treatment of few values: which group of outcomes under one value belongs to which under another cannot
-/// be seen, so the classes are taken to respond as little as possible.
-const FEW_VALUES_SLOPE: f64 = 50.0;
+/// be seen, so the classes are taken to respond as much alike as possible.
+const FEW_VALUES: f64 = 50.0;
+/// The prior precisions of the slope of the curve that all classes share, and of predictions of trees.
+const SHARED_SLOPE: f64 = 0.1;
 /// Degrees of freedom of the noise, for robustness.
 const FREEDOM: f64 = 6.0;
 /// EM rounds of a start ...
@@ -54,15 +60,22 @@ struct Features {
     precisions: Vec<f64>,
     /// Which precisions are those of cosines.
     smooth: Vec<bool>,
+    /// Features whose prior is learned together.
+    groups: Vec<Option<usize>>,
 }
 
 impl Features {
     fn new(precisions: Vec<f64>, smooth: Vec<bool>) -> Self {
-        Self { values: Vec::new(), width: precisions.len(), precisions, smooth }
+        let groups = vec![None; precisions.len()];
+        Self { values: Vec::new(), width: precisions.len(), precisions, smooth, groups }
     }
 
     fn row(&self, i: usize) -> &[f64] {
         &self.values[i * self.width..][..self.width]
+    }
+
+    fn push(&mut self, row: &[f32]) {
+        self.values.extend(row.iter().map(|&value| f64::from(value)));
     }
 
     /// sum_i w_i f_i f_i', lower half.
@@ -107,16 +120,6 @@ impl Features {
     }
 }
 
-fn push_cosines(value: f64, half_range: f64, count: usize, out: &mut Vec<f64>) {
-    out.push(value);
-    let cos = (std::f64::consts::PI * (value / (2.0 * half_range) + 0.5)).cos();
-    let (mut before, mut now) = (1.0, cos);
-    for _ in 0..count {
-        out.push(now);
-        (before, now) = (now, 2.0 * cos * now - before);
-    }
-}
-
 /// Weighted sums of squares and products of the treatments' features and a target.
 struct NormalEquations {
     gram: Vec<f64>,
@@ -147,75 +150,140 @@ pub(crate) struct Additive {
     covariate_factor: Vec<f64>,
     treatments: Features,
     weights: Features,
-    /// g(x) and residuals with one class.
+    /// What all classes share, and residuals, with one class.
     single: Vec<f64>,
+    single_coefficients: Vec<f64>,
     residuals: Vec<f64>,
     deviation: Vec<f64>,
 }
 
-/// The features of covariates and treatments, as those of a [`Form`](super::network::Form).
+/// What a mixture is linear in: a part of a [`Form`].
 #[derive(Clone, Copy)]
-pub(crate) struct Basis<'a> {
-    pub x_cosines: &'a [usize],
-    pub t_cosines: &'a [usize],
+pub(crate) struct AdditiveForm<'a> {
+    pub basis: Basis<'a>,
+    /// Whether there are products of covariates and treatments, in all classes alike and in each on its own.
     pub interactions: bool,
+    pub class_interactions: bool,
+    /// Whether classes respond to the treatment alike.
+    pub alike: bool,
+    /// The number of predictions of trees that a row has.
+    pub offsets: usize,
 }
 
-impl Basis<'_> {
-    /// Prior precisions of the features of the covariates.
-    fn covariate_precisions(&self) -> Vec<f64> {
-        let of_column = |&count: &usize| (0..=count).map(|j| if j == 0 { 0.1 } else { (j * j) as f64 });
-        let count = interaction_features(self.x_cosines.len(), self.t_cosines);
-        let count = if self.interactions { count } else { 0 };
-        let interactions = std::iter::repeat_n(INTERACTION_PRECISION, count);
-        self.x_cosines.iter().flat_map(of_column).chain(interactions).collect()
+impl<'a> From<&'a Form> for AdditiveForm<'a> {
+    fn from(form: &'a Form) -> Self {
+        Self {
+            basis: form.basis(),
+            interactions: form.interactions,
+            class_interactions: form.class_interactions,
+            alike: form.alike,
+            offsets: form.offsets,
+        }
+    }
+}
+
+impl AdditiveForm<'_> {
+    /// Features that all classes share: covariates, products, treatments, predictions of trees.
+    fn shared(&self) -> Features {
+        let of_frequency = |j: usize| if j == 0 { 0.1 } else { (j * j) as f64 };
+        let products = if self.interactions { self.basis.products() } else { 0 };
+        let of_term = |term: TreatmentTerm| match term {
+            TreatmentTerm::Slope { .. } => SHARED_SLOPE,
+            TreatmentTerm::Cosine(j) => of_frequency(j),
+            TreatmentTerm::Value => VALUE_PRECISION,
+        };
+        let mut precisions: Vec<f64> = self.basis.covariate_frequencies().map(of_frequency).collect();
+        precisions.extend(std::iter::repeat_n(INTERACTION_PRECISION, products));
+        precisions.extend(self.basis.treatment_terms().into_iter().map(of_term));
+        precisions.extend(std::iter::repeat_n(SHARED_SLOPE, self.offsets));
+        let smooth = vec![false; precisions.len()];
+        Features { groups: self.shared_groups(), ..Features::new(precisions, smooth) }
     }
 
-    /// Appends the features of the covariates, with their interactions.
-    fn push_covariates(&self, x: &[f32], t: &[f32], out: &mut Vec<f64>) {
-        for (&x, &count) in x.iter().zip(self.x_cosines) {
-            push_cosines(x.into(), X_HALF_RANGE, count, out);
+    /// The shared features whose prior is learned together: every covariate, its cosines, its products, and every treatment
+    /// and its other functions.
+    fn shared_groups(&self) -> Vec<Option<usize>> {
+        let (d_x, d_t) = (self.basis.x_cosines.len(), self.basis.t_cosines.len());
+        let mut groups = Vec::new();
+        for (i, &cosines) in self.basis.x_cosines.iter().enumerate() {
+            groups.extend((0..=cosines).map(|j| Some(2 * i + usize::from(j > 0))));
         }
-        for (&t, &count) in t.iter().zip(self.t_cosines).filter(|_| self.interactions) {
-            for factor in interaction_factors(t, count) {
-                out.extend(x.iter().map(|&x| f64::from(x * factor)));
-            }
+        if self.interactions {
+            let columns = self.basis.product_columns;
+            let factors: usize = (0..d_t).map(|j| self.basis.factors(j)).sum();
+            groups.extend((0..factors).flat_map(|_| columns.iter().map(|&i| Some(2 * d_x + i))));
+        }
+        for j in 0..d_t {
+            let others = self.basis.t_cosines[j].max(self.basis.values(j).len());
+            groups.push(Some(3 * d_x + 2 * j));
+            groups.extend(std::iter::repeat_n(Some(3 * d_x + 2 * j + 1), others));
+        }
+        groups.extend((0..self.offsets).map(|i| Some(3 * d_x + 2 * d_t + i)));
+        groups
+    }
+
+    /// Features of every class: an intercept, treatments and, if classes differ in them, covariates and products.
+    fn of_class(&self) -> Features {
+        let (mut precisions, mut smooth) = (vec![0.3], vec![false]);
+        for term in self.basis.treatment_terms() {
+            smooth.push(matches!(term, TreatmentTerm::Cosine(_)));
+            precisions.push(match term {
+                _ if self.alike => ALIKE_PRECISION,
+                TreatmentTerm::Slope { only: false } => SLOPE,
+                TreatmentTerm::Slope { only: true } | TreatmentTerm::Value => FEW_VALUES,
+                TreatmentTerm::Cosine(j) => (j * j * j) as f64,
+            });
+        }
+        if self.class_interactions {
+            let products = if self.alike { ALIKE_PRECISION } else { CLASS_INTERACTION_PRECISION };
+            precisions.extend(std::iter::repeat_n(CLASS_INTERACTION_PRECISION, self.basis.x_cosines.len()));
+            precisions.extend(std::iter::repeat_n(products, self.basis.products()));
+        }
+        smooth.resize(precisions.len(), false);
+        Features::new(precisions, smooth)
+    }
+
+    fn push_shared(&self, x: &[f32], t: &[f32], offsets: &[f32], out: &mut Vec<f32>) {
+        self.basis.push_covariates(x, out);
+        if self.interactions {
+            self.basis.push_products(x, t, out);
+        }
+        self.basis.push_treatments(t, out);
+        out.extend_from_slice(&offsets[..self.offsets]);
+    }
+
+    fn push_of_class(&self, x: &[f32], t: &[f32], out: &mut Vec<f32>) {
+        out.push(1.0);
+        self.basis.push_treatments(t, out);
+        if self.class_interactions {
+            out.extend_from_slice(x);
+            self.basis.push_products(x, t, out);
         }
     }
 }
 
 impl Additive {
     /// The search data of `subjects`.
-    pub(crate) fn new(rows: &Rows, subjects: &[usize], basis: Basis<'_>) -> Self {
-        let d_x = basis.x_cosines.len();
-        let slope = |c: usize| if c == 0 { FEW_VALUES_SLOPE } else { SLOPE };
-        let t_terms = basis
-            .t_cosines
-            .iter()
-            .flat_map(|&c| (0..=c).map(move |j| (j > 0, if j == 0 { slope(c) } else { (j * j * j) as f64 })));
-        let (mut smooth, mut t_precisions) = (vec![false], vec![0.3]);
-        for (is_smooth, precision) in t_terms {
-            smooth.push(is_smooth);
-            t_precisions.push(precision);
-        }
-        let x_precisions = basis.covariate_precisions();
-        let mut covariates = Features::new(x_precisions.clone(), vec![false; x_precisions.len()]);
-        let mut treatments = Features::new(t_precisions, smooth);
+    pub(crate) fn new(rows: &Rows, subjects: &[usize], form: AdditiveForm<'_>) -> Self {
+        let d_x = form.basis.x_cosines.len();
+        let (mut covariates, mut treatments) = (form.shared(), form.of_class());
         let width = 1 + d_x;
         let mut weights = Features::new(vec![WEIGHT_PRECISION; width], vec![false; width]);
         let mut outcomes = Vec::new();
         let (mut subject_rows, mut subject_of) = (Vec::new(), Vec::new());
+        let mut features = Vec::new();
         for &subject in subjects {
             let mut own = Vec::new();
             for &row in &rows.subjects[subject] {
                 own.push(subject_of.len());
                 subject_of.push(subject_rows.len());
                 let (x, t) = rows.input(row).split_at(d_x);
-                basis.push_covariates(x, t, &mut covariates.values);
-                treatments.values.push(1.0);
-                for (&t, &count) in t.iter().zip(basis.t_cosines) {
-                    push_cosines(t.into(), T_HALF_RANGE, count, &mut treatments.values);
-                }
+                features.clear();
+                form.push_shared(x, t, rows.offset(row), &mut features);
+                covariates.push(&features);
+                features.clear();
+                form.push_of_class(x, t, &mut features);
+                treatments.push(&features);
                 weights.values.push(1.0);
                 weights.values.extend(x.iter().map(|&x| f64::from(x)));
                 outcomes.extend(rows.numeric_outcome(row).iter().map(|&y| f64::from(y)));
@@ -232,6 +300,7 @@ impl Additive {
             treatments,
             weights,
             single: Vec::new(),
+            single_coefficients: Vec::new(),
             residuals: Vec::new(),
             deviation: Vec::new(),
         };
@@ -243,44 +312,46 @@ impl Additive {
         self.subject_of.len()
     }
 
-    /// One class: backfitting of g(x) and h(t).
+    /// One class: a regression on the shared features, whose prior is relative to the noise that it leaves.
     fn fit_single(&mut self) {
-        let (p, d) = (self.covariates.width, self.d);
-        let mut factor = self.covariates.gram(|_| 1.0);
+        let (p, d, n) = (self.covariates.width, self.d, self.rows().max(1) as f64);
+        let gram = self.covariates.gram(|_| 1.0);
+        let variance =
+            |residuals: &[f64], j: usize| residuals.iter().skip(j).step_by(d).map(|r| r * r).sum::<f64>() / n;
+        let centre: Vec<f64> =
+            (0..d).map(|j| self.outcomes.iter().skip(j).step_by(d).sum::<f64>() / n).collect();
+        let target: Vec<f64> = self.outcomes.iter().enumerate().map(|(i, y)| y - centre[i % d]).collect();
+        let moments = self.covariates.moments(d, &target, |_| 1.0);
+        let squares = dot(&target, &target);
+        let regression = Regression { gram: &gram, moments: &moments, outputs: d, squares, rows: n };
+        let relevance = regression.relevance(&self.covariates.precisions, &self.covariates.groups);
+        self.covariates.precisions = relevance.precisions;
+        let mut factor = gram;
         for j in 0..p {
-            factor[j * p + j] += self.covariates.precisions[j].max(1e-6);
+            factor[j * p + j] += relevance.variance * self.covariates.precisions[j].max(1e-6);
         }
         if cholesky(&mut factor, p).is_ok() {
             self.covariate_factor = factor;
         }
-        let ones = vec![1.0; self.rows()];
-        self.single = vec![0.0; self.rows() * d];
-        let mut curve = vec![0.0; self.rows() * d];
-        for _ in 0..15 {
-            let target = subtract(&self.outcomes, &self.single);
-            let normal = self.normal_equations(&target, &ones);
-            curve = self.treatments.fitted(&self.curve(&normal, 1.0, 1.0).coefficients, d);
-            self.single = self.fit_covariates(&subtract(&self.outcomes, &curve));
-        }
-        self.residuals = subtract(&subtract(&self.outcomes, &self.single), &curve);
-        let n = self.rows().max(1) as f64;
-        let variance = |j: usize| self.residuals.iter().skip(j).step_by(d).map(|r| r * r).sum::<f64>() / n;
-        self.deviation = (0..d).map(|j| variance(j).sqrt().max(1e-6)).collect();
+        (self.single, self.single_coefficients) = self.fit_covariates(&target);
+        self.residuals = subtract(&target, &self.single);
+        self.deviation = (0..d).map(|j| variance(&self.residuals, j).sqrt().max(1e-6)).collect();
     }
 
-    /// g(x) that is nearest to `target`.
-    fn fit_covariates(&self, target: &[f64]) -> Vec<f64> {
-        if self.covariate_factor.is_empty() {
-            return vec![0.0; target.len()];
-        }
+    /// The shared part that is nearest to `target`, and its coefficients.
+    fn fit_covariates(&self, target: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let mut coefficients = self.covariates.moments(self.d, target, |_| 1.0);
+        if self.covariate_factor.is_empty() {
+            coefficients.fill(0.0);
+            return (vec![0.0; target.len()], coefficients);
+        }
         crate::math::solve_with_factor(
             &self.covariate_factor,
             self.covariates.width,
             &mut coefficients,
             self.d,
         );
-        self.covariates.fitted(&coefficients, self.d)
+        (self.covariates.fitted(&coefficients, self.d), coefficients)
     }
 
     /// The normal equations of a curve h(t) near `target`, without its prior.
@@ -331,13 +402,13 @@ impl Additive {
         let run = |_| {
             let smoothness = SMOOTHNESS[rng.random_range(0..SMOOTHNESS.len())];
             let start = self.random_start(classes, rng);
-            self.em(start, vec![smoothness; classes], ROUNDS, GIVEN_SMOOTHNESS_ROUNDS)
+            self.em(start, vec![smoothness; classes], ROUNDS, GIVEN_SMOOTHNESS_ROUNDS).0
         };
         Solution::best_distinct((0..runs).map(run).collect(), classes, keep)
     }
 
     /// EM from given responsibilities of these subjects.
-    pub(crate) fn refine(&self, start: Vec<f64>, smoothness: &[f64]) -> Solution {
+    pub(crate) fn refine(&self, start: Vec<f64>, smoothness: &[f64]) -> (Solution, Coefficients) {
         self.em(start, smoothness.to_vec(), REFINING_ROUNDS, 1)
     }
 
@@ -393,13 +464,24 @@ impl Additive {
     }
 
     /// EM with one class per entry of `smoothness`, which is kept for the first `given` rounds.
-    fn em(&self, start: Vec<f64>, smoothness: Vec<f64>, rounds: usize, given: usize) -> Solution {
+    fn em(
+        &self,
+        start: Vec<f64>,
+        smoothness: Vec<f64>,
+        rounds: usize,
+        given: usize,
+    ) -> (Solution, Coefficients) {
         let mut state = EmState::new(self, start, smoothness);
         for round in 0..rounds {
             state.round(round, round >= given);
         }
-        let EmState { responsibilities, evidence, smoothness, .. } = state;
-        Solution { responsibilities, evidence, smoothness }
+        let EmState {
+            responsibilities, evidence, smoothness, shared, coefficients, variance, slopes, ..
+        } = state;
+        let precisions = self.covariates.precisions.clone();
+        let coefficients =
+            Coefficients { shared, precisions, classes: coefficients, variance, weights: slopes };
+        (Solution { responsibilities, evidence, smoothness }, coefficients)
     }
 }
 
@@ -413,8 +495,11 @@ struct EmState<'a> {
     /// Weights of every row and class that make the fit robust.
     robust: Vec<f64>,
     covariates: Vec<f64>,
-    /// h_k(t) of every class.
+    /// The coefficients of the shared part.
+    shared: Vec<f64>,
+    /// The part of every class, and its coefficients.
     curves: Vec<Vec<f64>>,
+    coefficients: Vec<Vec<f64>>,
     variance: Vec<f64>,
     /// Slopes of the logits of the class weights, `[classes, features]`, and the log weights of every subject.
     slopes: Vec<f64>,
@@ -431,7 +516,9 @@ impl<'a> EmState<'a> {
             smoothness,
             robust: vec![1.0; search.rows() * classes],
             covariates: search.single.clone(),
+            shared: search.single_coefficients.clone(),
             curves: vec![Vec::new(); classes],
+            coefficients: vec![Vec::new(); classes],
             variance: search.deviation.iter().map(|s| 0.5 * s * s).collect(),
             slopes: vec![0.0; classes * search.weights.width],
             log_weights: vec![-(classes as f64).ln(); responsibilities.len()],
@@ -458,6 +545,7 @@ impl<'a> EmState<'a> {
             self.smoothness[k] = curve.smoothness;
             self.evidence += curve.evidence;
             self.curves[k] = search.treatments.fitted(&curve.coefficients, search.d);
+            self.coefficients[k] = curve.coefficients;
         }
         if round % 2 == 1 {
             self.fit_covariates();
@@ -483,7 +571,7 @@ impl<'a> EmState<'a> {
                 target[at] += damping * (0..self.classes).map(|k| self.weight(row, k) * gap(k)).sum::<f64>();
             }
         }
-        self.covariates = search.fit_covariates(&target);
+        (self.covariates, self.shared) = search.fit_covariates(&target);
     }
 
     fn residual(&self, at: usize, k: usize) -> f64 {
@@ -640,6 +728,11 @@ mod tests {
     use crate::math::adjusted_rand_index;
     use crate::stream;
 
+    fn form<'a>(x_cosines: &'a [usize], t_cosines: &'a [usize]) -> AdditiveForm<'a> {
+        let basis = Basis { x_cosines, t_cosines, t_values: &[], product_columns: &[] };
+        AdditiveForm { basis, interactions: false, class_interactions: false, alike: false, offsets: 0 }
+    }
+
     /// The most probable class of every subject.
     fn labels(solution: &Solution, classes: usize) -> Vec<usize> {
         let of_subject = |p: &[f64]| (0..classes).max_by(|&a, &b| p[a].total_cmp(&p[b])).unwrap_or(0);
@@ -650,8 +743,7 @@ mod tests {
     fn two_crossing_lines_are_found() {
         let data = lines(&[1.0, -1.0], 300, 1, 0.15);
         let all: Vec<usize> = (0..300).collect();
-        let search =
-            Additive::new(&data.rows, &all, Basis { x_cosines: &[3], t_cosines: &[3], interactions: false });
+        let search = Additive::new(&data.rows, &all, form(&[3], &[3]));
         let found = search.search(2, 16, 2, &mut stream(1, &["search"]));
         // near the crossing nobody can tell the classes apart
         let apart: Vec<usize> = (0..300).filter(|&i| data.rows.input(i)[1].abs() > 0.4).collect();
@@ -682,8 +774,7 @@ mod tests {
     fn rows_of_one_subject_have_one_class() {
         let data = lines(&[1.0, -1.0], 60, 4, 0.3);
         let all: Vec<usize> = (0..60).collect();
-        let search =
-            Additive::new(&data.rows, &all, Basis { x_cosines: &[0], t_cosines: &[0], interactions: false });
+        let search = Additive::new(&data.rows, &all, form(&[0], &[0]));
         let found = search.search(2, 16, 1, &mut stream(1, &["search"]));
         assert_eq!(found[0].responsibilities.len(), 2 * 60);
         assert!(adjusted_rand_index(&labels(&found[0], 2), &data.classes) > 0.85);

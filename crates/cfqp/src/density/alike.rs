@@ -4,6 +4,7 @@ use rand::RngExt as _;
 
 use super::ensemble::Ensemble;
 use super::heads::HeadLaw;
+use super::member::Member;
 use super::rows::Rows;
 use super::views::Location;
 use crate::stream;
@@ -43,15 +44,14 @@ impl Ensemble {
     fn responses(&self, rows: &Rows, d_t: usize, seed: u64) -> Vec<Vec<f64>> {
         let (classes, d) = (self.classes(), rows.d);
         let mut rng = stream(seed, &["density", "alike"]);
-        let mut members: Vec<_> =
-            self.evaluators(None).into_iter().filter(|m| m.member.form.classes == classes).collect();
+        let mut members: Vec<_> = self.first_group().iter().map(Member::evaluator).collect();
         let share = 1.0 / members.len() as f64;
         let mut responses = vec![vec![0.0; classes]; QUESTIONS * d];
         for question in responses.chunks_exact_mut(d) {
             let mut draw = || rows.input(rng.random_range(0..rows.len())).split_at(rows.width - d_t);
             let ((x, _), (_, t), (_, t_new)) = (draw(), draw(), draw());
             for member in &mut members {
-                let (from, to) = (Location::new(member, x, t), Location::new(member, x, t_new));
+                let (from, to) = (Location::new(member, x, t, None), Location::new(member, x, t_new, None));
                 for (j, response) in question.iter_mut().enumerate() {
                     let heads = (0..classes).map(|k| k * d + j);
                     let deviation = match member.member.form.outcome_law(j) {
@@ -70,8 +70,7 @@ impl Ensemble {
 
 #[cfg(test)]
 mod tests {
-    use crate::density::testing::{lines, problem, selected};
-    use crate::density::{Ensemble, LevelCalibration, OutcomeScale};
+    use crate::density::testing::{ensemble, lines, members, problem};
     use crate::runtime::Pool;
 
     /// The groups found among classes with these slopes, of which the second half is shifted by `shift`.
@@ -81,17 +80,7 @@ mod tests {
             *y += if *class == 1 { shift } else { 0.0 };
         }
         let pool = Pool::new(2).unwrap();
-        let halves = problem(&data.rows, &pool).members(&selected(2), 2).unwrap();
-        let ensemble = Ensemble {
-            members: halves.into_iter().map(|half| half.member).collect(),
-            scales: vec![OutcomeScale::Identity],
-            calibration: LevelCalibration::default(),
-            chance_calibration: None,
-            learned_rho: None,
-            error_ratio: 1.0,
-            common_error: 0.0,
-        };
-        ensemble.alike_classes(&data.rows, 1, 1)
+        ensemble(members(&problem(&data.rows, &pool), 2, 2)).alike_classes(&data.rows, 1, 1)
     }
 
     #[test]

@@ -5,8 +5,9 @@
 //! yes/no outcomes and categories are probabilities, averaged over classes; their intervals are those of the members.
 //! Answers about counts, ordered levels and amounts are distributions of the outcome.
 
+use super::correlation::Correlation;
+use super::group::Group;
 use super::heads::{HeadLaw, Mass, RankedLaw, Ranks, kept_levels};
-use super::levels::Correlation;
 use super::member::Evaluator;
 use super::network::Element;
 use super::rows::Rows;
@@ -73,6 +74,8 @@ pub(super) struct MemberView<'a> {
     pub rows: &'a Rows,
     pub row: usize,
     pub scales: &'a [OutcomeScale],
+    /// The weight of the member's answer; those of all members add up to 1.
+    pub weight: f64,
 }
 
 impl MemberView<'_> {
@@ -181,16 +184,40 @@ impl SameAndFresh<f64> {
     }
 }
 
-/// The distribution of an element that is not a number. `factor` is the variance of the error over that between members.
+/// The distribution of an element that is not a number.
 pub(super) fn distribution(
     members: &[MemberView<'_>],
     element: Element,
     question: &Question<'_>,
-    factor: f64,
+    groups: &[Group],
 ) -> Distribution {
-    match element.is_chance() {
-        true => chance_distribution(members, element, question, factor),
-        false => outcome_distribution(members, element, question, factor),
+    let mut distribution = match element.is_chance() {
+        true => chance_distribution(members, element, question, groups),
+        false => outcome_distribution(members, element, question, groups),
+    };
+    distribution.normalise();
+    distribution
+}
+
+/// The variance of the error of the answers of every member's group, given the members' answers; and what is said of the
+/// members' own.
+fn group_errors(groups: &[Group], centres: &[f64]) -> Vec<f64> {
+    let mut first = 0;
+    let of_group = |group: &Group| {
+        let own = &centres[first..first + group.members];
+        first += group.members;
+        std::iter::repeat_n(group.error_ratio * standard_deviation(own).powi(2), group.members)
+    };
+    groups.iter().flat_map(of_group).collect()
+}
+
+fn add_member_means(groups: &[Group], means: &[f64], out: &mut Distribution) {
+    let mut first = 0;
+    for group in groups {
+        let sums: Vec<(f64, f64)> =
+            means[first..first + group.members].iter().map(|&mean| (1.0, mean)).collect();
+        first += group.members;
+        out.add_members(group.weight, &sums);
     }
 }
 
@@ -199,21 +226,19 @@ fn chance_distribution(
     members: &[MemberView<'_>],
     element: Element,
     question: &Question<'_>,
-    factor: f64,
+    groups: &[Group],
 ) -> Distribution {
-    let share = 1.0 / members.len() as f64;
     let parts: Vec<SameAndFresh<f64>> = members.iter().map(|member| member.chance(element)).collect();
-    let at = |rho: f64| parts.iter().map(move |part| part.mixed(rho));
-    let centres: Vec<f64> = at(question.rho.mean()).collect();
-    let mean = crate::math::mean(&centres);
-    let between = standard_deviation(&centres).powi(2);
-    let members = parts.iter().map(|part| part.fresh).collect();
-    let mut distribution = Distribution { members, ..Distribution::default() };
-    for (weight, rho) in question.rho.nodes() {
-        for (value, centre) in at(rho).zip(&centres) {
-            let mean = value + (factor.sqrt() - 1.0) * (centre - mean);
-            distribution.components.push(GaussianComponent { weight: share * weight, mean, deviation: 0.0 });
-            distribution.between.push(factor * between);
+    let centres: Vec<f64> = parts.iter().map(|part| part.mixed(question.rho.mean())).collect();
+    let errors = group_errors(groups, &centres);
+    let mut distribution = Distribution::default();
+    add_member_means(groups, &parts.iter().map(|part| part.fresh).collect::<Vec<_>>(), &mut distribution);
+    for (node, rho) in question.rho.nodes() {
+        for ((part, member), error) in parts.iter().zip(members).zip(&errors) {
+            let (weight, mean) = (node * member.weight, part.mixed(rho));
+            distribution.components.push(GaussianComponent { weight, mean, deviation: error.sqrt() });
+            distribution.point += weight * mean;
+            distribution.weight += weight;
         }
     }
     distribution
@@ -224,11 +249,12 @@ fn outcome_distribution(
     members: &[MemberView<'_>],
     element: Element,
     question: &Question<'_>,
-    factor: f64,
+    groups: &[Group],
 ) -> Distribution {
-    let (share, rho) = (1.0 / members.len() as f64, question.rho.mean());
+    let rho = question.rho.mean();
     let mut distribution = Distribution::default();
-    let mut centres = Vec::with_capacity(members.len());
+    let (mut centres, mut fresh_means) = (Vec::new(), Vec::new());
+    let mut ends = Vec::new();
     for member in members {
         let (mut centre, mut fresh_mean) = (0.0, 0.0);
         for (k, view) in member.classes.iter().enumerate() {
@@ -240,15 +266,24 @@ fn outcome_distribution(
                 for &Mass { weight, value } in masses {
                     let weight = view.posterior * part * weight;
                     centre += weight * value;
-                    let weight = share * weight;
+                    let weight = member.weight * weight;
                     distribution.components.push(GaussianComponent { weight, mean: value, deviation: 0.0 });
                 }
             }
         }
+        distribution.point += member.weight * centre;
+        distribution.weight += member.weight;
         centres.push(centre);
-        distribution.members.push(fresh_mean);
+        fresh_means.push(fresh_mean);
+        ends.push(distribution.components.len());
     }
-    let between = factor * standard_deviation(&centres).powi(2);
-    distribution.between = vec![between; distribution.components.len()];
+    let mut first = 0;
+    for (end, error) in ends.into_iter().zip(group_errors(groups, &centres)) {
+        distribution.components[first..end]
+            .iter_mut()
+            .for_each(|component| component.deviation = error.sqrt());
+        first = end;
+    }
+    add_member_means(groups, &fresh_means, &mut distribution);
     distribution
 }

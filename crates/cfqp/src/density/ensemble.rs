@@ -1,65 +1,57 @@
-//! Answers of an ensemble of mixture density networks: a mixture over members, classes and residuals.
+//! Answers of an ensemble of mixture density networks: a mixture over groups of members, classes and residuals.
 //!
-//! Every member has its own posterior over classes. Under a class, the residual keeps its rank: with correlation rho its
-//! normal score g becomes N(rho g, 1 - rho^2) under the other treatment. Where rho is unknown, it is uniform on [0, 1].
+//! The members of a group have one form and leave out one fold each; groups have the weights of their held-out likelihood. Every
+//! member has its own posterior over classes. Under a class, the residual keeps its rank: with correlation rho its normal score
+//! g becomes N(rho g, 1 - rho^2) under the other treatment. Where rho is unknown, it is uniform on [0, 1].
+
+use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::discrete::{MemberView, distribution};
+use super::group::Group;
 use super::heads::HeadLaw;
-use super::law::ResidualComponent;
-use super::levels::{Correlation, DEFAULT_SPREAD, LevelCalibration};
+use super::known::KnownRows;
 use super::member::{Evaluator, Member};
 use super::network::Element;
+use super::numbers::{GroupViews, NumberQuestion, score_under};
 use super::rows::Rows;
-use super::scale::OutcomeScale;
+use super::scale::{OutcomeRange, OutcomeScale};
+use super::selection::FOLDS;
 use super::views::{ClassView, Distribution, Prediction, Question, class_views};
-use crate::math::{GaussianComponent, UNIFORM_NODES, central_interval, normal_cdf, normal_half_width};
+use crate::math::{GaussianComponent, central_interval, normal_cdf, normal_half_width};
+use crate::trees::Boosted;
 
-/// Classes less probable than this are left out.
-const MIN_POSTERIOR: f64 = 1e-3;
-/// A correlation from which on noise is the same.
-const SAME_NOISE: f64 = 0.9999;
-
-/// Several members, each fitted to half of the subjects. Class k is the same class in all members that have the number of
-/// classes of the first. Members with another number of classes stand for numbers that held-out units do not rule out.
+/// Several groups of members. Classes that are reported are those of the first group.
 #[derive(Clone, Debug)]
 pub(crate) struct Ensemble {
+    /// The members of all groups, one group after the other.
     pub members: Vec<Member>,
+    pub groups: Vec<Group>,
     pub scales: Vec<OutcomeScale>,
-    pub calibration: LevelCalibration,
-    /// Of intervals of probabilities, if there are any.
-    pub chance_calibration: Option<LevelCalibration>,
+    /// The range of every element of the outcomes that the model was fitted to; empty in models of 0.1.0.
+    pub ranges: Vec<OutcomeRange>,
+    /// The trees of every fold, and the rows that they were fitted to; empty if no form has trees.
+    pub trees: Vec<Arc<[Boosted]>>,
+    pub known: KnownRows,
     /// The correlation of the noise of two rows of one subject, if subjects were seen more than once.
     pub learned_rho: Option<f64>,
-    /// The variance of the ensemble's error over that between members, as far as members err independently.
-    pub error_ratio: f64,
-    /// The variance of the error that all members have in common over that between members.
-    pub common_error: f64,
 }
 
 /// The answer for one row.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RowAnswer {
-    /// P(class), the mean over members.
+    /// P(class), the mean over the members of the first group.
     pub posterior: Vec<f64>,
     /// Of every outcome element.
     pub elements: Vec<Distribution>,
 }
 
-/// Scales closer to each other than this are the same.
-const SAME_SCALE: f64 = 0.97;
-
-/// Correlations and their weights.
-///
-/// Where the noise has another scale under the other treatment, a part of it may not be there under the first: an
-/// independent part would leave a correlation as small as the `ratio` of the scales. What it is is not known, so the
-/// correlation is multiplied by a factor that is uniform between the ratio and 1.
-fn transfer_nodes(rho: Correlation, ratio: f64) -> Vec<(f64, f64)> {
-    let nodes = rho.nodes();
-    if ratio > SAME_SCALE {
-        return nodes;
+impl RowAnswer {
+    /// Whether there are classes, the answer depends on which class under one treatment is which under the other, and the data do
+    /// not show it.
+    pub(crate) fn is_not_identified(&self) -> bool {
+        self.posterior.len() > 1 && self.elements.iter().any(|element| element.unidentified > 0.5)
     }
-    let factors = UNIFORM_NODES.map(|node| (node.weight, ratio + (1.0 - ratio) * node.at));
-    nodes.iter().flat_map(|(w, rho)| factors.map(|(weight, factor)| (w * weight, rho * factor))).collect()
 }
 
 impl Ensemble {
@@ -68,24 +60,52 @@ impl Ensemble {
         self.members[0].form.classes
     }
 
-    /// The numbers of classes of all members.
-    fn class_counts(&self) -> Vec<usize> {
-        let mut counts: Vec<usize> = self.members.iter().map(|member| member.form.classes).collect();
-        counts.sort_unstable();
-        counts.dedup();
-        counts
+    /// The number of answers without one fold each that an answer has.
+    pub(crate) fn folds(&self) -> usize {
+        self.groups.iter().map(|group| group.members).max().unwrap_or(0)
     }
 
-    /// The variance of the error of the answering members over that between them: 1 in a simulated second world, where
-    /// another member is the truth.
-    fn spread_factor(&self, answering: usize) -> f64 {
-        if answering < self.members.len() { 1.0 } else { self.error_ratio + self.common_error }
+    /// The members of the first group.
+    pub(crate) fn first_group(&self) -> &[Member] {
+        &self.members[..self.groups[0].members]
     }
 
-    /// Evaluators of all members, or of all but one.
-    pub(crate) fn evaluators(&self, without: Option<usize>) -> Vec<Evaluator<'_>> {
-        let members = self.members.iter().enumerate().filter(|(i, _)| Some(*i) != without);
-        members.map(|(_, member)| member.evaluator()).collect()
+    /// The number of folds and of predictions of trees for a row in each that the forms of members need.
+    pub(crate) fn tree_counts(&self) -> (usize, usize) {
+        let offsets = self.members.iter().map(|member| member.form.offsets).max().unwrap_or(0);
+        if offsets > 0 { (FOLDS, offsets) } else { (0, 0) }
+    }
+
+    /// Gives members whose form has trees those of their fold.
+    pub(crate) fn set_trees(&mut self, trees: Vec<Arc<[Boosted]>>) {
+        let mut first = 0;
+        for group in &self.groups {
+            for (fold, member) in self.members[first..][..group.members].iter_mut().enumerate() {
+                member.trees = trees.get(fold).filter(|_| member.form.offsets > 0).cloned();
+            }
+            first += group.members;
+        }
+        self.trees = trees;
+    }
+
+    /// The folds of the rows that the model was fitted to.
+    pub(crate) fn known_folds(&self, rows: &Rows) -> HashMap<usize, usize> {
+        let known = |row: usize| self.known.fold(rows, row).map(|fold| (row, fold));
+        (0..rows.len()).filter_map(known).collect()
+    }
+
+    /// The members of every group.
+    pub(crate) fn member_groups(&self) -> impl Iterator<Item = &[Member]> {
+        let mut first = 0;
+        self.groups.iter().map(move |group| {
+            first += group.members;
+            &self.members[first - group.members..first]
+        })
+    }
+
+    /// Evaluators of all members.
+    pub(crate) fn evaluators(&self) -> Vec<Evaluator<'_>> {
+        self.members.iter().map(|member| member.evaluator().with_trees(&self.trees)).collect()
     }
 
     /// The answers for all rows of one subject.
@@ -105,10 +125,10 @@ impl Ensemble {
                 .collect();
             let row = RowViews { evaluators: &*evaluators, views: &views, predictions: &predictions };
             let element = |element: &Element| match *element {
-                Element::Number(j) => self.number(row, question, i, j),
+                Element::Number(j) => self.number(row, question, of_subject, i, j),
                 other => {
-                    let members = row.members(question.rows, of_subject[i], &self.scales);
-                    distribution(&members, other, question, self.spread_factor(views.len()))
+                    let members = row.members(question.rows, of_subject[i], &self.scales, &self.groups);
+                    distribution(&members, other, question, &self.groups)
                 }
             };
             RowAnswer { posterior: posterior.clone(), elements: elements.iter().map(element).collect() }
@@ -116,13 +136,11 @@ impl Ensemble {
         (0..of_subject.len()).map(answer).collect()
     }
 
-    /// P(class), the mean over the members with the chosen number of classes.
+    /// P(class), the mean over the members of the first group.
     fn posterior(&self, views: &[Vec<ClassView>]) -> Vec<f64> {
-        let chosen: Vec<_> = views.iter().filter(|views| views.len() == self.classes()).collect();
-        let mean = |k: usize| {
-            let sum: f64 = chosen.iter().map(|member| member[k].posterior).sum();
-            sum / chosen.len().max(1) as f64
-        };
+        let first = &views[..self.groups[0].members.min(views.len())];
+        let mean =
+            |k: usize| first.iter().map(|member| member[k].posterior).sum::<f64>() / first.len() as f64;
         (0..self.classes()).map(mean).collect()
     }
 
@@ -137,62 +155,33 @@ impl Ensemble {
     }
 
     /// The distribution of number `j` of the `i`-th row of a subject.
-    fn number(&self, row: RowViews<'_>, question: &Question<'_>, i: usize, j: usize) -> Distribution {
-        let RowViews { evaluators, views, predictions } = row;
-        let (d, share) = (question.rows.d, 1.0 / views.len() as f64);
+    fn number(
+        &self,
+        row: RowViews<'_>,
+        question: &Question<'_>,
+        of_subject: &[usize],
+        i: usize,
+        j: usize,
+    ) -> Distribution {
+        let asked = NumberQuestion::new(question, of_subject[i], i, j, self.scales[j]);
         let mut distribution = Distribution::default();
-        let mut residuals: Vec<ResidualComponent> = Vec::new();
-        let mut by_member = vec![(0.0, 0.0); views.len()];
-        let all = self.class_counts().into_iter().flat_map(|classes| (0..classes).map(move |k| (classes, k)));
-        for (classes, k) in all {
-            let first = distribution.components.len();
-            let mut centres = Centres::default();
-            // the member's centre, of every component
-            let mut of_component = Vec::new();
-            let members = evaluators.iter().zip(views).zip(predictions).zip(&mut by_member);
-            for (((member, views), prediction), sums) in
-                members.filter(|(((_, views), _), _)| views.len() == classes)
-            {
-                let view = &views[k];
-                if view.posterior < MIN_POSTERIOR {
-                    continue;
-                }
-                let value = |z: f64| prediction.value(k * d + j, z, self.scales[j]);
-                let scores: Vec<f64> = view.scores.iter().skip(j).step_by(d).copied().collect();
-                let mut centre = 0.0;
-                let change = view.scale_ratio(prediction, i, k, j, d);
-                for (weight, rho) in transfer_nodes(question.rho, change) {
-                    let (mean, deviation) = score_under(rho, &scores, i);
-                    member.noise.given_score(mean, deviation, &mut residuals);
-                    for residual in &residuals {
-                        let at = value(residual.mean);
-                        let ends = [-1.0, 1.0].map(|s| value(residual.mean + s * residual.deviation));
-                        centre += weight * residual.weight * at;
-                        distribution.components.push(GaussianComponent {
-                            weight: share * view.posterior * weight * residual.weight,
-                            mean: at,
-                            deviation: 0.5 * (ends[1] - ends[0]).abs(),
-                        });
-                    }
-                }
-                centres.add(view.posterior, centre);
-                *sums = (sums.0 + view.posterior, sums.1 + view.posterior * centre);
-                of_component.resize(distribution.components.len() - first, centre);
-            }
-            let factor = self.spread_factor(views.len());
-            let mean = centres.sum / centres.weight.max(f64::MIN_POSITIVE);
-            for (component, centre) in distribution.components[first..].iter_mut().zip(&of_component) {
-                component.mean += (factor.sqrt() - 1.0) * (centre - mean);
-            }
-            distribution.between.resize(distribution.components.len(), factor * centres.variance());
+        let mut first = 0;
+        for group in &self.groups {
+            let own = first..first + group.members;
+            first = own.end;
+            let views = GroupViews {
+                group,
+                members: &row.evaluators[own.clone()],
+                views: &row.views[own.clone()],
+                predictions: &row.predictions[own],
+            };
+            views.add_to(&asked, &mut distribution);
         }
-        distribution.members = by_member.iter().map(|(weight, sum)| sum / weight).collect();
-        let total: f64 = distribution.components.iter().map(|component| component.weight).sum();
-        distribution.components.iter_mut().for_each(|component| component.weight /= total);
+        distribution.normalise();
         distribution
     }
 
-    /// The mean answer of all members under one class, which `choose` picks by the posterior, for all rows of one subject:
+    /// The mean answer of the first group under one class, which `choose` picks by the posterior, for all rows of one subject:
     /// `[rows, elements]`.
     pub(crate) fn answer_by_class(
         &self,
@@ -201,18 +190,17 @@ impl Ensemble {
         of_subject: &[usize],
         choose: impl Fn(usize, &[f64]) -> usize,
     ) -> Vec<Vec<f64>> {
+        let evaluators = &mut evaluators[..self.groups[0].members];
         let views: Vec<Vec<ClassView>> =
             evaluators.iter_mut().map(|member| class_views(member, question.rows, of_subject)).collect();
         let posterior = self.posterior(&views);
-        let chosen = views.iter().filter(|views| views.len() == self.classes()).count();
-        let (d, share) = (question.rows.d, 1.0 / chosen.max(1) as f64);
+        let (d, share) = (question.rows.d, 1.0 / evaluators.len() as f64);
         let elements = self.elements();
         let mut residuals = Vec::new();
         let mut answer = |i: usize, row: usize| {
             let k = choose(row, &posterior);
             let mut sums = vec![0.0; elements.len()];
-            let members = evaluators.iter_mut().zip(&views);
-            for (member, views) in members.filter(|(_, views)| views.len() == posterior.len()) {
+            for (member, views) in evaluators.iter_mut().zip(&views) {
                 let prediction = Prediction::new(member, question, row);
                 for (&element, sum) in elements.iter().zip(&mut sums) {
                     let Element::Number(j) = element else {
@@ -223,16 +211,16 @@ impl Ensemble {
                             rows: question.rows,
                             row,
                             scales: &self.scales,
+                            weight: share,
                         };
                         *sum += share * view.class_mean(element, k, question.rho);
                         continue;
                     };
                     let scores: Vec<f64> = views[k].scores.iter().skip(j).step_by(d).copied().collect();
-                    let change = views[k].scale_ratio(&prediction, i, k, j, d);
-                    for (weight, rho) in transfer_nodes(question.rho, change) {
+                    for (weight, rho) in question.rho.nodes() {
                         let (mean, deviation) = score_under(rho, &scores, i);
                         member.noise.given_score(mean, deviation, &mut residuals);
-                        let value = |z: f64| prediction.value(k * d + j, z, self.scales[j]);
+                        let value = |z: f64| prediction.value([k * d + j; 2], z, self.scales[j]);
                         let mean: f64 = residuals.iter().map(|r| r.weight * value(r.mean)).sum();
                         *sum += share * weight * mean;
                     }
@@ -243,11 +231,18 @@ impl Ensemble {
         of_subject.iter().enumerate().map(|(i, &row)| answer(i, row)).collect()
     }
 
-    /// The calibration of intervals of an element.
-    fn calibration_of(&self, element: Element) -> &LevelCalibration {
-        match &self.chance_calibration {
-            Some(calibration) if element.is_chance() => calibration,
-            _ => &self.calibration,
+    /// What answers about an element are at least.
+    fn floor(&self, element: Element) -> f64 {
+        let place = self.elements().iter().position(|other| *other == element);
+        let range = place.and_then(|place| self.ranges.get(place));
+        range.and_then(|range| range.floor).unwrap_or(f64::NEG_INFINITY)
+    }
+
+    /// The point answer of a distribution of `element`; of the difference of two outcomes if `difference`.
+    pub(crate) fn point(&self, element: Element, distribution: &Distribution, difference: bool) -> f64 {
+        match element {
+            Element::Number(_) if !difference => distribution.mean().max(self.floor(element)),
+            _ => distribution.mean(),
         }
     }
 
@@ -256,15 +251,16 @@ impl Ensemble {
         &self,
         element: Element,
         distribution: &Distribution,
-        question: IntervalQuestion,
+        level: f64,
+        difference: bool,
     ) -> (f64, f64) {
-        let IntervalQuestion { rho, level, difference } = question;
-        let calibration = self.calibration_of(element);
-        let used = calibration.level(rho, level);
-        let components = distribution.widened(calibration.spread(rho));
-        let (lower, upper) = central_interval(&components, used, normal_half_width(used));
+        let (lower, upper) = central_interval(&distribution.components, level, normal_half_width(level));
         let within = |least: f64, most: f64| (lower.clamp(least, most), upper.clamp(least, most));
         match element {
+            Element::Number(_) if !difference => {
+                let floor = self.floor(element);
+                (lower.max(floor), upper.max(floor))
+            }
             Element::Number(_) => (lower, upper),
             Element::Chance(_) | Element::Level(_) => within(if difference { -1.0 } else { 0.0 }, 1.0),
             Element::Amount(_) if difference => (lower, upper),
@@ -292,10 +288,9 @@ impl Ensemble {
         }
     }
 
-    /// The probabilities of the values of a count (0, 1, 2, ...) or an ordered level: the mixture over members, widened a little
-    /// because there are few of them.
+    /// The probabilities of the values of a count (0, 1, 2, ...) or an ordered level: the mixture over members.
     pub(crate) fn value_probabilities(&self, element: Element, distribution: &Distribution) -> Vec<f64> {
-        let components = distribution.widened(DEFAULT_SPREAD);
+        let components = &distribution.components;
         let ordered = self.ranked_values(element, 0);
         let highest = |component: &GaussianComponent| component.mean + 4.0 * component.deviation;
         let count = components.iter().map(highest).fold(0.0, f64::max).round() as usize + 1;
@@ -306,7 +301,7 @@ impl Ensemble {
         // values are rounded to the nearest one
         let cuts: Vec<f64> = values.windows(2).map(|pair| 0.5 * (pair[0] + pair[1])).collect();
         let mut probabilities = vec![0.0; values.len()];
-        for component in &components {
+        for component in components {
             let reach = 8.0 * component.deviation;
             let from = cuts.partition_point(|&cut| cut < component.mean - reach);
             let mut below = 0.0;
@@ -324,15 +319,6 @@ impl Ensemble {
     }
 }
 
-/// What an interval is asked for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct IntervalQuestion {
-    pub rho: Correlation,
-    pub level: f64,
-    /// Whether the distribution is that of the difference of two outcomes.
-    pub difference: bool,
-}
-
 fn nearest_value(values: &[f64], to: f64) -> f64 {
     let distance = |value: &&f64| (**value - to).abs();
     values.iter().min_by(|a, b| distance(a).total_cmp(&distance(b))).copied().unwrap_or(to)
@@ -347,58 +333,28 @@ struct RowViews<'a> {
 }
 
 impl<'a> RowViews<'a> {
-    fn members(self, rows: &'a Rows, row: usize, scales: &'a [OutcomeScale]) -> Vec<MemberView<'a>> {
+    fn members(
+        self,
+        rows: &'a Rows,
+        row: usize,
+        scales: &'a [OutcomeScale],
+        groups: &[Group],
+    ) -> Vec<MemberView<'a>> {
+        let share = |group: &Group| std::iter::repeat_n(group.weight / group.members as f64, group.members);
         let members = self.evaluators.iter().zip(self.views).zip(self.predictions);
-        let view =
-            |((member, classes), prediction): ((&'a Evaluator<'a>, &'a Vec<ClassView>), &'a Prediction)| {
-                MemberView { member, classes, prediction, rows, row, scales }
-            };
-        members.map(view).collect()
+        members
+            .zip(groups.iter().flat_map(share))
+            .map(|(((member, classes), prediction), weight)| MemberView {
+                member,
+                classes,
+                prediction,
+                rows,
+                row,
+                scales,
+                weight,
+            })
+            .collect()
     }
-}
-
-/// Weighted members' answers under one class.
-#[derive(Default)]
-struct Centres {
-    count: f64,
-    weight: f64,
-    sum: f64,
-    squares: f64,
-}
-
-impl Centres {
-    fn add(&mut self, weight: f64, value: f64) {
-        self.count += 1.0;
-        self.weight += weight;
-        self.sum += weight * value;
-        self.squares += weight * value * value;
-    }
-
-    /// The sample variance; 0 for fewer than two.
-    fn variance(&self) -> f64 {
-        if self.count < 2.0 {
-            return 0.0;
-        }
-        let mean = self.sum / self.weight;
-        (self.squares / self.weight - mean * mean).max(0.0) * self.count / (self.count - 1.0)
-    }
-}
-
-/// The mean and deviation of the normal score under another treatment, given those of the rows of a subject; `own` is the
-/// row that is asked about.
-///
-/// Scores of one subject have correlation rho with each other, so E[g' | g] = rho sum_r g_r / (1 + (m - 1) rho).
-fn score_under(rho: f64, scores: &[f64], own: usize) -> (f64, f64) {
-    if rho >= SAME_NOISE {
-        return if scores[own].is_nan() { (0.0, 1.0) } else { (scores[own], 0.0) };
-    }
-    let observed = scores.iter().filter(|score| !score.is_nan());
-    let (m, sum) = observed.fold((0.0, 0.0), |(m, sum), score| (m + 1.0, sum + score));
-    if m == 0.0 {
-        return (0.0, 1.0);
-    }
-    let shared = 1.0 + (m - 1.0) * rho;
-    (rho * sum / shared, (1.0 - rho * rho * m / shared).max(0.0).sqrt())
 }
 
 #[cfg(test)]
@@ -407,30 +363,21 @@ mod tests {
 
     use super::*;
     use crate::density::ClassWeights;
+    use crate::density::Correlation;
     use crate::density::selection::Problem;
-    use crate::density::testing::{Lines, lines, problem, selected};
+    use crate::density::testing::{self, Lines, lines, members, problem};
     use crate::runtime::Pool;
 
-    /// Two members fitted to two crossing lines.
+    /// Members fitted to two crossing lines.
     fn ensemble(data: &Lines) -> Ensemble {
-        let pool = Pool::new(1).unwrap();
-        // without cosines, treatments would count as few values, to which classes respond little
+        let pool = Pool::new(2).unwrap();
         let problem = Problem { t_cosines: vec![2], ..problem(&data.rows, &pool) };
-        let halves = problem.members(&selected(2), 2).unwrap();
-        Ensemble {
-            members: halves.into_iter().map(|half| half.member).collect(),
-            scales: vec![OutcomeScale::Identity],
-            calibration: LevelCalibration::default(),
-            chance_calibration: None,
-            learned_rho: None,
-            error_ratio: 1.0,
-            common_error: 0.0,
-        }
+        testing::ensemble(members(&problem, 2, 5))
     }
 
     fn answers(ensemble: &Ensemble, rows: &Rows, to: &[f32], rho: Correlation) -> Vec<RowAnswer> {
         let question = Question { rows, to, from: None, rho };
-        let mut evaluators = ensemble.evaluators(None);
+        let mut evaluators = ensemble.evaluators();
         let of_subject = |own: &Vec<usize>| ensemble.answer(&mut evaluators, &question, own);
         rows.subjects.iter().flat_map(of_subject).collect()
     }
@@ -449,38 +396,59 @@ mod tests {
         {
             let y = f64::from(data.rows.outcome(row)[0]);
             assert!((answer.elements[0].mean() - y).abs() < 1e-4);
-            let asked = IntervalQuestion { rho: Correlation::Known(1.0), level: 0.9, difference: false };
-            let (lower, upper) = ensemble.interval(Element::Number(0), &answer.elements[0], asked);
+            let (lower, upper) = ensemble.interval(Element::Number(0), &answer.elements[0], 0.9, false);
             assert!(lower <= y + 1e-4 && y - 1e-4 <= upper && upper - lower < 1e-2, "{lower} {y} {upper}");
         }
     }
 
     #[test]
-    fn an_error_in_common_doubles_the_variance_between_members_and_leaves_the_mean() {
-        let data = lines(&[1.0], 200, 1, 0.3);
-        let pool = Pool::new(1).unwrap();
-        let problem = Problem { t_cosines: vec![2], ..problem(&data.rows, &pool) };
-        let halves = problem.members(&selected(1), 2).unwrap();
-        let alone =
-            Ensemble { members: halves.into_iter().map(|half| half.member).collect(), ..ensemble(&data) };
-        let common = Ensemble { common_error: 1.0, ..alone.clone() };
-        let answer = |ensemble: &Ensemble| {
+    fn a_larger_error_widens_intervals_up_to_those_of_fresh_noise() {
+        let data = lines(&[1.0, -1.0], 200, 1, 0.3);
+        let own = ensemble(&data);
+        let width = |ratio: f64, rho: f64| {
+            let mut ensemble = own.clone();
+            ensemble.groups[0].error_ratio = ratio;
             let to = vec![1.5; data.rows.len()];
-            answers(ensemble, &data.rows, &to, Correlation::Known(1.0)).remove(0).elements.remove(0)
+            let answers = answers(&ensemble, &data.rows, &to, Correlation::Known(rho));
+            let width = |answer: &RowAnswer| {
+                let (lower, upper) = ensemble.interval(Element::Number(0), &answer.elements[0], 0.9, false);
+                upper - lower
+            };
+            crate::math::mean(&answers.iter().map(width).collect::<Vec<_>>())
         };
-        let (alone, common) = (answer(&alone), answer(&common));
-        assert!((alone.mean() - common.mean()).abs() < 1e-6);
-        let gap = |answer: &Distribution| {
-            let means: Vec<f64> = answer.components.iter().map(|component| component.mean).collect();
-            means.iter().copied().fold(f64::MIN, f64::max) - means.iter().copied().fold(f64::MAX, f64::min)
-        };
-        assert!(gap(&alone) > 0.0);
-        assert!(
-            (gap(&common) / gap(&alone) - 2.0_f64.sqrt()).abs() < 1e-3,
-            "{} {}",
-            gap(&alone),
-            gap(&common)
-        );
+        let (narrow, wide, widest) = (width(1.0, 1.0), width(16.0, 1.0), width(900.0, 1.0));
+        assert!(narrow < wide && wide < widest, "{narrow} {wide} {widest}");
+        assert!(widest < 1.2 * width(900.0, 0.0), "what was observed never widens an interval");
+        // an unknown rho is not narrower than any that it may be
+        let [same, unknown] = [Correlation::Known(1.0), Correlation::Unknown].map(|rho| {
+            let to = vec![1.5; data.rows.len()];
+            let answers = answers(&own, &data.rows, &to, rho);
+            let (lower, upper) = own.interval(Element::Number(0), &answers[0].elements[0], 0.9, false);
+            upper - lower
+        });
+        assert!(unknown > same);
+    }
+
+    #[test]
+    fn classes_under_few_values_need_not_be_the_same() {
+        let mut data = lines(&[0.1, -0.1], 400, 1, 0.2);
+        for row in 0..400 {
+            let t = if data.rows.inputs[2 * row + 1] > 0.0 { 1.0 } else { -1.0 };
+            data.rows.inputs[2 * row + 1] = t;
+            let level = if data.classes[row] == 0 { 1.0 } else { -1.0 };
+            data.rows.outcomes[row] = level + 0.1 * data.rows.outcomes[row];
+        }
+        let pool = Pool::new(2).unwrap();
+        let problem = Problem { t_values: vec![vec![-1.0, 1.0]], ..problem(&data.rows, &pool) };
+        let ensemble = testing::ensemble(members(&problem, 2, 5));
+        let rho = Correlation::Known(1.0);
+        let other: Vec<f32> = treatments(&data.rows).iter().map(|t| -t).collect();
+        let under_other = answers(&ensemble, &data.rows, &other, rho).remove(0);
+        assert!(under_other.is_not_identified());
+        let (lower, upper) = ensemble.interval(Element::Number(0), &under_other.elements[0], 0.9, false);
+        assert!(lower < -0.8 && upper > 0.8, "both classes are possible: {lower} to {upper}");
+        let under_own = answers(&ensemble, &data.rows, &treatments(&data.rows), rho).remove(0);
+        assert!(!under_own.is_not_identified());
     }
 
     #[test]
@@ -490,6 +458,8 @@ mod tests {
         let one = |y: f32| Rows {
             inputs: vec![0.2, 0.1],
             outcomes: vec![y],
+            offsets: Vec::new(),
+            folds: HashMap::new(),
             numeric: None,
             observed: None,
             width: 2,
@@ -502,7 +472,7 @@ mod tests {
         assert_ne!(low.posterior, high.posterior);
         let parts = |answer: &RowAnswer| -> Vec<f64> {
             let components = &answer.elements[0].components;
-            components.iter().flat_map(|component| [component.mean, component.deviation]).collect()
+            components.iter().map(|component| component.mean).collect()
         };
         assert_eq!(parts(&low), parts(&high));
         let keeps = under(0.25, 1.0);
@@ -520,6 +490,8 @@ mod tests {
         Rows {
             inputs: outcomes.iter().flat_map(|y| [0.2, t(y)]).collect(),
             outcomes: outcomes.iter().map(|y| y.unwrap_or(0.0)).collect(),
+            offsets: Vec::new(),
+            folds: HashMap::new(),
             numeric: None,
             observed: Some(outcomes.iter().map(Option::is_some).collect()),
             width: 2,
@@ -538,13 +510,12 @@ mod tests {
         let (fresh, same) = (under(0.0), under(1.0));
         assert!(fresh.posterior.iter().all(|p| (0.3..0.7).contains(p)), "{:?}", fresh.posterior);
         assert_eq!(fresh.elements[0].mean(), same.elements[0].mean());
-        let asked = IntervalQuestion { rho: Correlation::Known(0.0), level: 0.9, difference: false };
-        let (lower, upper) = ensemble.interval(Element::Number(0), &fresh.elements[0], asked);
+        let (lower, upper) = ensemble.interval(Element::Number(0), &fresh.elements[0], 0.9, false);
         assert!(lower < -1.3 && upper > 1.3, "both classes are within {lower} to {upper}");
         // of an effect the noise cancels: one of the two slopes, times the change of the treatment
         let question =
             Question { rows: &rows, to: &[1.0], from: Some(&[-1.0]), rho: Correlation::Known(1.0) };
-        let effect = ensemble.answer(&mut ensemble.evaluators(None), &question, &[0]).remove(0);
+        let effect = ensemble.answer(&mut ensemble.evaluators(), &question, &[0]).remove(0);
         let far = |component: &GaussianComponent| (component.mean.abs() - 2.0).abs() > 0.3;
         let means: Vec<f64> = effect.elements[0].components.iter().map(|component| component.mean).collect();
         assert!(!effect.elements[0].components.iter().any(far), "{means:?}");

@@ -1,17 +1,41 @@
 //! One fitted mixture density network: likelihoods and posteriors of subjects.
 
+use std::sync::Arc;
+
 use super::heads::HeadLaw;
 use super::law::{Noise, ResidualComponent};
 use super::network::{Element, Form, Parts, Pass};
 use super::rows::Rows;
 use super::scale::OutcomeScale;
 use crate::math::log_sum_exp_of;
+use crate::trees::Boosted;
 
 /// A network with its parameters.
 #[derive(Clone, Debug)]
 pub(crate) struct Member {
     pub form: Form,
     pub parameters: Vec<f32>,
+    /// The trees whose predictions are a part of the means; none if the form has none, or if rows have predictions of their own.
+    pub trees: Option<Arc<[Boosted]>>,
+}
+
+/// A member of an ensemble, and the subjects that it was not fitted to.
+#[derive(Clone)]
+pub(crate) struct FittedMember {
+    pub member: Member,
+    pub held_out: Vec<usize>,
+    pub steps: usize,
+    /// Of the curve of every class.
+    pub smoothness: Vec<f64>,
+}
+
+impl FittedMember {
+    /// Gives class k the place `order[k]`.
+    pub(super) fn reorder(&mut self, order: &[usize]) {
+        self.member.reorder(order);
+        let old = self.smoothness.clone();
+        order.iter().zip(old).for_each(|(&to, smoothness)| self.smoothness[to] = smoothness);
+    }
 }
 
 /// A member ready to be evaluated.
@@ -20,13 +44,24 @@ pub(crate) struct Evaluator<'a> {
     pub parts: Parts,
     pub noise: Noise,
     pub pass: Pass,
+    /// The trees of all folds.
+    trees: Vec<Arc<[Boosted]>>,
+    /// Predictions of the trees for the last input.
+    offsets: Vec<f32>,
 }
 
 impl Member {
     pub(crate) fn evaluator(&self) -> Evaluator<'_> {
         let parts = self.form.parts();
         let noise = self.form.noise(&parts, &self.parameters);
-        Evaluator { member: self, parts, noise, pass: Pass::default() }
+        Evaluator {
+            member: self,
+            parts,
+            noise,
+            pass: Pass::default(),
+            trees: Vec::new(),
+            offsets: Vec::new(),
+        }
     }
 
     /// log p(outcomes of a subject | its inputs) of every subject.
@@ -60,10 +95,29 @@ impl Member {
 }
 
 impl Evaluator<'_> {
-    /// Means, scales and logits of one input, in `pass`.
-    pub(crate) fn forward(&mut self, input: &[f32]) {
+    /// With the trees of all folds, for rows that some of them were fitted to.
+    pub(crate) fn with_trees(self, trees: &[Arc<[Boosted]>]) -> Self {
+        Self { trees: trees.to_vec(), ..self }
+    }
+
+    /// Means, scales and logits of one input, in `pass`; with the trees of a fold, or else the member's own.
+    pub(crate) fn forward(&mut self, input: &[f32], fold: Option<usize>) {
+        let Self { member, parts, pass, trees, offsets, .. } = self;
+        offsets.clear();
+        if let Some(own) = &member.trees {
+            let trees = fold.and_then(|fold| trees.get(fold)).unwrap_or(own);
+            offsets.extend(trees.iter().map(|trees| trees.predict(input) as f32));
+        }
+        member.form.forward(parts, &member.parameters, input, offsets, pass);
+    }
+
+    /// The same for a row, with its own predictions of trees if it has any.
+    pub(crate) fn forward_row(&mut self, rows: &Rows, row: usize) {
+        if rows.offset(row).is_empty() {
+            return self.forward(rows.input(row), rows.folds.get(&row).copied());
+        }
         let Self { member, parts, pass, .. } = self;
-        member.form.forward(parts, &member.parameters, input, pass);
+        member.form.forward(parts, &member.parameters, rows.input(row), rows.offset(row), pass);
     }
 
     /// log p_k of the outcome of `row` under every class, without class weights, given the last forward pass; added to
@@ -91,7 +145,7 @@ impl Evaluator<'_> {
         out.resize(classes, 0.0);
         let mut logits = vec![0.0; classes];
         for &row in of_subject {
-            self.forward(rows.input(row));
+            self.forward_row(rows, row);
             self.add_densities(rows, row, out);
             logits.iter_mut().zip(&self.pass.logits).for_each(|(sum, logit)| *sum += logit);
         }
@@ -180,7 +234,7 @@ impl Evaluator<'_> {
         scales: &[OutcomeScale],
         summary: &mut RowSummary,
     ) {
-        self.forward(rows.input(row));
+        self.forward_row(rows, row);
         let classes = self.member.form.classes;
         let weight_total = log_sum_exp_of(&self.pass.logits);
         let mut joint: Vec<f64> = self.pass.logits.iter().map(|logit| logit - weight_total).collect();

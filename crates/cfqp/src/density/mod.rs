@@ -1,21 +1,30 @@
-//! Mixture density networks for outcomes of few elements, where one look at an outcome does not tell the class.
+//! Mixture density networks for short outcomes, where one look at an outcome does not tell the class.
 //!
-//! All class means, scales and weights are trained on the exact marginal likelihood. An ensemble of networks, each
-//! fitted to a random half of the subjects, answers as a mixture over members and classes.
+//! All class means, scales and weights are trained on the exact marginal likelihood. Forms of the network compete: they differ in
+//! the number of classes, in how covariates change responses, in the noise, and in whether boosted trees are a part of the means.
+//! Each is fitted without every fold in turn; the networks of the best forms answer together, with weights by their held-out
+//! likelihood.
 
 mod additive;
 mod alike;
-mod calibration;
+mod basis;
+mod candidate;
+mod coefficients;
+mod correlation;
 mod discrete;
 mod ensemble;
+mod group;
 mod heads;
 mod jobs;
+mod known;
 mod law;
-mod levels;
 mod member;
 mod members;
 mod network;
+mod numbers;
+mod offsets;
 mod refit;
+mod relevance;
 mod rows;
 mod scale;
 mod selection;
@@ -25,22 +34,22 @@ mod testing;
 mod training;
 mod views;
 
-pub(crate) use calibration::SecondWorld;
-pub(crate) use ensemble::{Ensemble, IntervalQuestion, RowAnswer};
+pub(crate) use basis::{T_HALF_RANGE, X_HALF_RANGE};
+pub(crate) use correlation::Correlation;
+pub(crate) use ensemble::{Ensemble, RowAnswer};
+pub(crate) use group::Group;
 pub(crate) use heads::HeadLaw;
 pub(crate) use jobs::{Finished, Jobs, KeptJobs};
+pub(crate) use known::KnownRows;
 pub(crate) use law::Noise;
 pub use law::NoiseLaw;
-pub(crate) use levels::{Correlation, LevelCalibration};
-pub(crate) use member::{Member, RowSummary};
-pub(crate) use members::FittedMember;
+pub(crate) use member::{FittedMember, Member, RowSummary};
+pub(crate) use members::{JACKKNIFE_RATIO, MemberGroup, UNIT_ERROR_RATIO};
 pub use network::ClassWeights;
-pub(crate) use network::{
-    Form, HIDDEN, MAX_LOGIT_CHANGE, MAX_SCALE_CHANGE, T_COSINES, T_HALF_RANGE, X_HALF_RANGE,
-    interaction_count,
-};
+pub(crate) use network::{Form, HIDDEN, MAX_LOGIT_CHANGE, MAX_SCALE_CHANGE, T_COSINES};
+pub(crate) use offsets::{fit_offsets, row_folds};
 pub(crate) use rows::Rows;
-pub(crate) use scale::OutcomeScale;
-pub(crate) use selection::{Problem, Score, Selected, Tried};
+pub(crate) use scale::{OutcomeRange, OutcomeScale};
+pub(crate) use selection::{FOLDS, Problem, Score, Selected, Tried};
 pub(crate) use streaming::{Shards, Streamed};
 pub(crate) use views::{Question, class_views};

@@ -1,13 +1,14 @@
 //! A mixture density network: the class weights, means and scales of an outcome given covariates x and treatment t.
 //!
 //! ```text
-//! m_k = a_k + h_k(t) + b_k x + g(x) + x D r(t) + (c + c_k) phi(x, t)
+//! m_k = a_k + h_k(t) + b_k x + g(x) + h(t) + x (D + D_k) r(t) + (c + c_k) phi(x, t) + B o
 //! log s_k = e_k (+ linear in x, t, t^2),   w_k = softmax(linear in nothing, in x, or in x, t, t^2)
 //! ```
 //!
-//! h_k and g are sums of cosines of each column, smooth by their penalty; r(t) are a slope and a cosine, by which covariates
-//! change the response to the treatment; phi is a perceptron with two hidden layers,
-//! shared by all classes. All parameters are one flat array, with Gaussian priors about 0.
+//! h_k, h and g are sums of functions of each column ([`Basis`]); r(t) are those by which covariates change the response to the
+//! treatment, in all classes alike (D) or in each on its own (D_k); phi is a perceptron with two hidden layers, shared by all
+//! classes; o is the prediction of boosted trees, if there are any. All parameters are one flat array, with Gaussian priors
+//! about 0.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -16,14 +17,12 @@ use rand::RngExt as _;
 use rand_distr::StandardNormal;
 use serde::{Deserialize, Serialize};
 
+use super::basis::{Basis, TreatmentTerm};
+use super::coefficients::Coefficients;
 use super::heads::{HeadInput, HeadLaw, NUMBER};
 use super::law::{Noise, NoiseLaw};
 use crate::Rng;
 use crate::math::simd::{add_scaled_all, dot, exp};
-
-/// Half the range of a standardised column that its cosines cover.
-pub(crate) const X_HALF_RANGE: f64 = 3.0;
-pub(crate) const T_HALF_RANGE: f64 = 1.8;
 
 /// The most that covariates and treatments change a logarithm of a scale, and a logit of a class.
 pub(crate) const MAX_SCALE_CHANGE: f64 = 3.0;
@@ -36,8 +35,16 @@ pub(crate) const T_COSINES: usize = 6;
 const MAX_HIDDEN: usize = 96;
 pub(crate) const MAX_COSINES: usize = 64;
 
-/// The prior precision of products of covariates and treatments.
+/// The prior precision of products of covariates and treatments, in all classes alike and of each class.
 pub(super) const INTERACTION_PRECISION: f64 = 20.0;
+pub(super) const CLASS_INTERACTION_PRECISION: f64 = 10.0;
+/// The prior precision of what classes must not differ in.
+pub(super) const ALIKE_PRECISION: f64 = 1e5;
+/// The prior precision of the mean under one of few values of a treatment.
+pub(super) const VALUE_PRECISION: f64 = 0.5;
+
+/// The part of the random output weights that a network has which starts from an additive mixture.
+const FIRST_OUTPUT: f32 = 0.1;
 
 /// What class weights depend on before the outcome is observed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,9 +72,27 @@ pub(crate) struct Form {
     /// The number of cosines of every covariate and every treatment.
     pub x_cosines: Vec<usize>,
     pub t_cosines: Vec<usize>,
+    /// The values of every treatment of few values, standardised and ascending; of others none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub t_values: Vec<Vec<f32>>,
     /// Whether covariates change the response to the treatment, in all classes alike: products of x and r(t).
     #[serde(default)]
     pub interactions: bool,
+    /// Whether they change it in each class on its own.
+    #[serde(default)]
+    pub class_interactions: bool,
+    /// Whether curves of classes are deviations from a curve of all; not so in networks of 0.1.0.
+    #[serde(default)]
+    pub shared_response: bool,
+    /// Whether all classes respond to the treatment alike: they differ in level, in covariates and in noise only.
+    #[serde(default)]
+    pub alike: bool,
+    /// The covariates that have such products.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub product_columns: Vec<usize>,
+    /// The number of predictions of trees that are a part of the means.
+    #[serde(default)]
+    pub offsets: usize,
     /// Width of the hidden layers; 0: none.
     pub hidden: usize,
     pub weights: ClassWeights,
@@ -132,6 +157,10 @@ mod prior {
     pub(super) const PERCEPTRON: f32 = 1.0;
     pub(super) const CURVE: f32 = 1.0;
     pub(super) const DEVIATION: f32 = 10.0;
+    /// The same where classes differ in how covariates change their responses.
+    pub(super) const FREE_DEVIATION: f32 = 3.0;
+    /// Of the coefficients of predictions of trees.
+    pub(super) const OFFSET: f32 = 0.1;
     pub(super) const SCALE: f32 = 3.0;
     /// Of the slopes of class weights, relative to their number.
     pub(super) const WEIGHT: f32 = 1.0;
@@ -156,16 +185,35 @@ impl Form {
         self.classes * self.outcomes
     }
 
+    /// The functions of inputs that means are linear in.
+    pub(crate) fn basis(&self) -> Basis<'_> {
+        Basis {
+            x_cosines: &self.x_cosines,
+            t_cosines: &self.t_cosines,
+            t_values: &self.t_values,
+            product_columns: &self.product_columns,
+        }
+    }
+
     fn additive_features(&self) -> usize {
-        self.x_cosines.iter().map(|cosines| 1 + cosines).sum::<usize>() + self.interaction_features()
+        self.basis().covariates() + self.interaction_features() + self.shared_treatments() + self.offsets
+    }
+
+    /// The number of functions of treatments that all classes share.
+    pub(crate) fn shared_treatments(&self) -> usize {
+        if self.shared_response { self.basis().treatments() } else { 0 }
     }
 
     fn interaction_features(&self) -> usize {
-        if self.interactions { interaction_features(self.d_x(), &self.t_cosines) } else { 0 }
+        if self.interactions { self.basis().products() } else { 0 }
+    }
+
+    fn class_interaction_features(&self) -> usize {
+        if self.class_interactions { self.basis().products() } else { 0 }
     }
 
     fn curve_features(&self) -> usize {
-        self.d_x() + self.t_cosines.iter().map(|cosines| 1 + cosines).sum::<usize>()
+        self.d_x() + self.basis().treatments() + self.class_interaction_features()
     }
 
     fn scale_features(&self) -> usize {
@@ -206,6 +254,11 @@ impl Form {
         }
     }
 
+    /// Whether all treatments have few values.
+    pub(crate) fn has_few_values(&self) -> bool {
+        !self.t_values.is_empty() && self.t_values.iter().all(|values| !values.is_empty())
+    }
+
     /// The number of parameters.
     pub(crate) fn len(&self) -> usize {
         self.parts().shape.end
@@ -214,11 +267,23 @@ impl Form {
     /// Whether its sizes are those of a sensible network.
     pub(crate) fn is_bounded(&self) -> bool {
         let cosines = self.x_cosines.iter().chain(&self.t_cosines).all(|&count| count <= MAX_COSINES);
-        let sizes = (1..=1000).contains(&self.classes) && self.hidden <= 4096 && self.inputs() < 1 << 20;
+        let sizes = (1..=1000).contains(&self.classes)
+            && self.hidden <= 4096
+            && self.inputs() < 1 << 20
+            && self.offsets < 1 << 10;
+        let values = |values: &Vec<f32>| {
+            values.len() <= MAX_COSINES
+                && values.is_sorted_by(|a, b| a < b)
+                && values.iter().all(|v| v.is_finite())
+        };
+        let values = self.t_values.iter().all(values)
+            && (self.t_values.is_empty() || self.t_values.len() == self.t_cosines.len())
+            && (0..self.t_values.len()).all(|j| self.t_values[j].is_empty() || self.t_cosines[j] == 0);
+        let columns = self.product_columns.iter().all(|&column| column < self.x_cosines.len());
         let laws = &self.outcome_laws;
         let sound = laws.iter().enumerate().all(|(j, law)| law.is_sound(j, laws));
         let laws = laws.is_empty() || laws.len() == self.outcomes;
-        cosines && sizes && self.outcomes > 0 && laws && sound
+        cosines && sizes && values && columns && self.outcomes > 0 && laws && sound
     }
 
     /// Random parameters.
@@ -239,6 +304,48 @@ impl Form {
         parameters
     }
 
+    /// Parameters that compute what an additive mixture does, up to a small random part of the hidden layers.
+    pub(super) fn init_from(&self, start: &Coefficients, rng: &mut Rng) -> Vec<f32> {
+        let (parts, d, heads) = (self.parts(), self.outcomes, self.heads());
+        let mut parameters = self.init(rng);
+        let hidden = &mut parameters[parts.output.clone()];
+        hidden.iter_mut().for_each(|weight| *weight *= FIRST_OUTPUT);
+        let treatments = self.basis().treatments();
+        let width = self.additive_features();
+        for (i, parameter) in parameters[parts.additive.clone()].iter_mut().enumerate() {
+            *parameter = start.shared[i % width * d + i / width] as f32;
+        }
+        for head in 0..heads {
+            let (k, j) = (head / d, head % d);
+            let own = |feature: usize| start.classes[k].get(feature * d + j).copied().unwrap_or(0.0);
+            parameters[parts.intercept.start + head] = own(0) as f32;
+            parameters[parts.scale.start + head] = (0.5 * start.variance[j].ln()) as f32;
+            for feature in 0..self.curve_features() {
+                let value = match feature.checked_sub(self.d_x()) {
+                    None => own(1 + treatments + feature),
+                    Some(i) if i < treatments => own(1 + i),
+                    Some(i) => own(1 + self.d_x() + i),
+                };
+                parameters[parts.curves.start + feature * heads + head] = value as f32;
+            }
+        }
+        let width = self.weight_features();
+        for k in 0..self.classes {
+            let own = &start.weights[k * (1 + self.d_x())..][..1 + self.d_x()];
+            parameters[parts.weight.start + k] = own[0] as f32;
+            let slopes = &mut parameters[parts.weight_slopes.start + k * width..][..width];
+            slopes.iter_mut().zip(&own[1..]).for_each(|(slope, own)| *slope = *own as f32);
+        }
+        self.clamp(&parts, &mut parameters);
+        parameters
+    }
+
+    /// Replaces the prior precisions of what all classes share by those that an additive mixture has learned.
+    pub(super) fn learned_precisions(&self, start: &Coefficients, precisions: &mut [f32]) {
+        let learned = start.precisions.iter().cycle();
+        precisions[self.parts().additive].iter_mut().zip(learned).for_each(|(own, &p)| *own = p as f32);
+    }
+
     /// The prior precision of every parameter, given the smoothness of the curve of every class.
     pub(super) fn precisions(&self, smoothness: &[f64]) -> Vec<f32> {
         let parts = self.parts();
@@ -250,35 +357,55 @@ impl Form {
         precisions[parts.bias_2].fill(0.3 * prior::PERCEPTRON);
         let shared = parts.output.start + self.hidden * self.outcomes;
         precisions[parts.output.start..shared].fill(prior::PERCEPTRON * h);
-        precisions[shared..parts.output.end].fill(prior::DEVIATION * h);
+        let deviation = match (self.alike, self.class_interactions) {
+            (true, _) => ALIKE_PRECISION as f32,
+            (_, true) => prior::FREE_DEVIATION,
+            (_, false) => prior::DEVIATION,
+        };
+        precisions[shared..parts.output.end].fill(deviation * h);
         let frequency = |j: usize| 0.1 + (j * j) as f32;
         let (curves, heads) = (&mut precisions[parts.curves], self.heads());
         let (linear, treatments) = curves.split_at_mut(self.d_x() * heads);
-        linear.fill(3.0 * prior::DEVIATION);
-        let frequencies = self.t_cosines.iter().flat_map(|&c| 0..=c);
-        for (row, j) in treatments.chunks_exact_mut(heads).zip(frequencies) {
+        linear.fill(match self.class_interactions {
+            true => CLASS_INTERACTION_PRECISION as f32,
+            false => 3.0 * prior::DEVIATION,
+        });
+        let terms = self.basis().treatment_terms();
+        let (treatments, products) = treatments.split_at_mut(terms.len() * heads);
+        for (row, term) in treatments.chunks_exact_mut(heads).zip(terms) {
             for (own, &smoothness) in row.chunks_exact_mut(self.outcomes).zip(smoothness) {
-                let factor = if j == 0 { 1.0 } else { smoothness as f32 };
-                own.fill(prior::CURVE * factor * frequency(j));
+                own.fill(match term {
+                    _ if self.alike => ALIKE_PRECISION as f32,
+                    TreatmentTerm::Slope { .. } => prior::CURVE * frequency(0),
+                    TreatmentTerm::Cosine(j) => prior::CURVE * smoothness as f32 * frequency(j),
+                    TreatmentTerm::Value => VALUE_PRECISION as f32,
+                });
             }
         }
-        let covariates = self.x_cosines.iter().flat_map(|&c| (0..=c).map(|j| prior::CURVE * frequency(j)));
+        products.fill(if self.alike { ALIKE_PRECISION } else { CLASS_INTERACTION_PRECISION } as f32);
+        let covariates =
+            self.basis().covariate_frequencies().map(|j| prior::CURVE * frequency(j)).collect::<Vec<_>>();
         let interactions = std::iter::repeat_n(INTERACTION_PRECISION as f32, self.interaction_features());
-        let of_outcome = covariates.chain(interactions).cycle();
-        precisions[parts.additive].iter_mut().zip(of_outcome).for_each(|(own, precision)| *own = precision);
+        let treatments = std::iter::repeat_n(prior::CURVE, self.shared_treatments());
+        let offsets = std::iter::repeat_n(prior::OFFSET, self.offsets);
+        let of_outcome: Vec<f32> =
+            covariates.into_iter().chain(interactions).chain(treatments).chain(offsets).collect();
+        let additive = precisions[parts.additive].iter_mut().zip(of_outcome.iter().cycle());
+        additive.for_each(|(own, precision)| *own = *precision);
         precisions[parts.scale_slopes].fill(prior::SCALE);
         precisions[parts.weight_slopes].fill(prior::WEIGHT * self.weight_features() as f32);
         precisions
     }
 
-    /// The places of the intercepts and of the slopes of the treatments, of all classes.
+    /// The places of the intercepts and of the slopes and values of the treatments, of all classes.
     pub(super) fn responses(&self) -> Vec<usize> {
         let (parts, heads) = (self.parts(), self.heads());
         let mut places: Vec<usize> = parts.intercept.collect();
-        let mut row = parts.curves.start + self.d_x() * heads;
-        for &cosines in &self.t_cosines {
-            places.extend(row..row + heads);
-            row += (1 + cosines) * heads;
+        let first = parts.curves.start + self.d_x() * heads;
+        for (i, term) in self.basis().treatment_terms().into_iter().enumerate() {
+            if !matches!(term, TreatmentTerm::Cosine(_)) {
+                places.extend(first + i * heads..first + (i + 1) * heads);
+            }
         }
         places
     }
@@ -359,39 +486,9 @@ fn swish(z: &mut [f32], slopes: &mut Vec<f32>) {
     }
 }
 
-/// Appends x and its cosines, cos(j pi (x / 2 r + 1/2)) for j = 1, 2, ...
-#[inline(always)]
-fn push_cosines(x: f32, half_range: f32, count: usize, out: &mut Vec<f32>) {
-    out.push(x);
-    let cos = (std::f32::consts::PI * (x / (2.0 * half_range) + 0.5)).cos();
-    let (mut before, mut now) = (1.0, cos);
-    for _ in 0..count {
-        out.push(now);
-        (before, now) = (now, 2.0 * cos * now - before);
-    }
-}
-
-/// What covariates are multiplied with for their interactions with a treatment: the treatment itself, within its usual range,
-/// and a cosine that is largest in the middle of it.
-pub(super) fn interaction_factors(t: f32, cosines: usize) -> impl Iterator<Item = f32> {
-    let r = T_HALF_RANGE as f32;
-    let t = t.clamp(-r, r);
-    [t, (std::f32::consts::PI * t / r).cos()].into_iter().take(interaction_count(cosines))
-}
-
-/// The number of those factors: a treatment of few values, without cosines, has only a slope.
-pub(crate) fn interaction_count(cosines: usize) -> usize {
-    if cosines == 0 { 1 } else { 2 }
-}
-
-/// The number of products of `covariates` with the treatments that have these numbers of cosines.
-pub(super) fn interaction_features(covariates: usize, t_cosines: &[usize]) -> usize {
-    covariates * t_cosines.iter().map(|&cosines| interaction_count(cosines)).sum::<usize>()
-}
-
 impl Form {
     /// The features that are linear in the parameters.
-    fn features(&self, input: &[f32], pass: &mut Pass) {
+    fn features(&self, input: &[f32], offsets: &[f32], pass: &mut Pass) {
         let (x, t) = input.split_at(self.d_x());
         let Pass { curve_features, additive_features, weight_features, scale_features, .. } = pass;
         for features in
@@ -399,20 +496,20 @@ impl Form {
         {
             features.clear();
         }
+        let basis = self.basis();
         curve_features.extend_from_slice(x);
-        for (&t, &count) in t.iter().zip(&self.t_cosines) {
-            push_cosines(t, T_HALF_RANGE as f32, count, curve_features);
+        basis.push_treatments(t, curve_features);
+        if self.class_interactions {
+            basis.push_products(x, t, curve_features);
         }
-        for (&x, &count) in x.iter().zip(&self.x_cosines) {
-            push_cosines(x, X_HALF_RANGE as f32, count, additive_features);
-        }
+        basis.push_covariates(x, additive_features);
         if self.interactions {
-            for (&t, &count) in t.iter().zip(&self.t_cosines) {
-                for factor in interaction_factors(t, count) {
-                    additive_features.extend(x.iter().map(|x| x * factor));
-                }
-            }
+            basis.push_products(x, t, additive_features);
         }
+        if self.shared_response {
+            basis.push_treatments(t, additive_features);
+        }
+        additive_features.extend_from_slice(&offsets[..self.offsets]);
         let quadratic = |out: &mut Vec<f32>| {
             out.extend_from_slice(input);
             out.extend(t.iter().map(|t| t * t - 1.0));
@@ -428,10 +525,17 @@ impl Form {
         }
     }
 
-    /// Means, scales and logits of one unit.
+    /// Means, scales and logits of one unit; `offsets` are the predictions of trees for it, if the form has any.
     #[inline(always)]
-    pub(crate) fn forward(&self, parts: &Parts, parameters: &[f32], input: &[f32], pass: &mut Pass) {
-        self.features(input, pass);
+    pub(crate) fn forward(
+        &self,
+        parts: &Parts,
+        parameters: &[f32],
+        input: &[f32],
+        offsets: &[f32],
+        pass: &mut Pass,
+    ) {
+        self.features(input, offsets, pass);
         let (h, d) = (self.hidden, self.outcomes);
         pass.means.clear();
         pass.means.extend_from_slice(&parameters[parts.intercept.clone()]);
@@ -655,9 +759,20 @@ impl Form {
                 |(i, &count): (usize, &usize)| (0..=count).map(move |j| first + i * MAX_FEATURES + j);
             counts.iter().enumerate().flat_map(of_column).collect()
         };
-        let curves = [numbers(self.d_x()), cosines(self.d_x(), &self.t_cosines)].concat();
-        let products = (0..self.interaction_features()).map(|i| self.d_x() * MAX_FEATURES + i);
-        let additive = cosines(0, &self.x_cosines).into_iter().chain(products).collect();
+        let last = |column: usize, count: usize| (0..count).map(move |i| column * MAX_FEATURES + i);
+        let columns = self.d_x() + self.t_cosines.len();
+        let widths: Vec<usize> =
+            (0..self.t_cosines.len()).map(|j| self.t_cosines[j].max(self.basis().values(j).len())).collect();
+        let mut curves = [numbers(self.d_x()), cosines(self.d_x(), &widths)].concat();
+        curves.extend(last(columns, self.class_interaction_features()));
+        let shared =
+            if self.shared_response { cosines(columns + 2 * MAX_PRODUCTS, &widths) } else { Vec::new() };
+        let additive = cosines(0, &self.x_cosines)
+            .into_iter()
+            .chain(last(columns, self.interaction_features()))
+            .chain(shared)
+            .chain(last(columns + MAX_PRODUCTS, self.offsets))
+            .collect();
         let parts = [
             (Part::Hidden1, numbers(self.inputs()), numbers(h)),
             (Part::Bias1, numbers(1), numbers(h)),
@@ -677,8 +792,9 @@ impl Form {
     }
 }
 
-/// More than the features of one column.
+/// More than the features of one column, and, in such columns, than the products.
 const MAX_FEATURES: usize = 1 + MAX_COSINES;
+const MAX_PRODUCTS: usize = 1 << 20;
 
 /// What a parameter belongs to: rows and columns have the same numbers in forms of any capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -716,7 +832,13 @@ mod tests {
             outcome_laws: Vec::new(),
             x_cosines: vec![3],
             t_cosines: vec![2],
+            t_values: Vec::new(),
             interactions: true,
+            class_interactions: true,
+            shared_response: true,
+            alike: false,
+            product_columns: vec![0],
+            offsets: 0,
             hidden: 4,
             weights: ClassWeights::CovariatesAndTreatment,
             law: NoiseLaw::Skewed,
@@ -731,7 +853,7 @@ mod tests {
         let mut rng = stream(5, &["parameters"]);
         let form = form();
         let parameters = (0..form.len()).map(|_| rng.random_range(-0.5..0.5)).collect();
-        let member = Member { form, parameters };
+        let member = Member { form, parameters, trees: None };
         let mut moved = member.clone();
         moved.reorder(&[2, 0, 1]);
         let (before, after) = (member.log_likelihoods(&rows, &all), moved.log_likelihoods(&rows, &all));
@@ -755,8 +877,9 @@ mod tests {
             assert_eq!(larger.hidden, if form.hidden == 0 { 0 } else { 7 });
             let parameters: Vec<f32> = (0..form.len()).map(|_| rng.random_range(-0.5..0.5)).collect();
             let extended = form.extend(&parameters, &larger, &mut rng);
-            let before = Member { form, parameters }.log_likelihoods(&rows, &all);
-            let after = Member { form: larger, parameters: extended }.log_likelihoods(&rows, &all);
+            let before = Member { form, parameters, trees: None }.log_likelihoods(&rows, &all);
+            let after =
+                Member { form: larger, parameters: extended, trees: None }.log_likelihoods(&rows, &all);
             assert!(before.iter().zip(&after).all(|(a, b)| (a - b).abs() < 1e-5), "{before:?} {after:?}");
         }
         assert_eq!(form().with_capacity(Capacity { t_cosines: 1, hidden: 1 }), form());

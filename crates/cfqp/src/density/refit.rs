@@ -100,7 +100,7 @@ mod tests {
         let certain = |&class: &usize| (0..classes).map(move |k| if k == class { 1.0 } else { 0.0 });
         let responsibilities = data.classes.iter().flat_map(certain).collect();
         let start = Solution { responsibilities, evidence: 0.0, smoothness: vec![1.0; classes] };
-        let task = Task { rows: &data.rows, train: &train, held_out: &[], start: &start };
+        let task = Task { rows: &data.rows, train: &train, held_out: &[], start: &start, coefficients: None };
         let mut parameters = form.init(&mut crate::stream(1, &["refit"]));
         let places = form.responses();
         assert_eq!(places.len(), 2 * classes, "an intercept and a slope per class");

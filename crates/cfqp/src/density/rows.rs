@@ -12,6 +12,10 @@ pub(crate) struct Rows {
     pub inputs: Vec<f32>,
     /// `[n, outcomes]`; 0 where missing
     pub outcomes: Vec<f32>,
+    /// Predictions of trees for every row by models that were not fitted to it; empty: they are computed where needed.
+    pub offsets: Vec<f32>,
+    /// The folds of rows to which the model was fitted: their predictions are those of the trees without that fold.
+    pub folds: HashMap<usize, usize>,
     /// Whether each outcome element was observed; none: all were.
     pub observed: Option<Vec<bool>>,
     /// Outcomes as standardised numbers, for the search of starts; none: as they are.
@@ -39,6 +43,12 @@ impl Rows {
         &self.outcomes[row * self.d..][..self.d]
     }
 
+    /// The predictions of trees for `row`; empty if there are none.
+    pub(crate) fn offset(&self, row: usize) -> &[f32] {
+        let count = self.offsets.len() / self.len().max(1);
+        &self.offsets[row * count..][..count]
+    }
+
     /// An element of the outcome of `row`, in standardised outcomes; none where it was not observed.
     pub(crate) fn element(&self, row: usize, element: Element, scales: &[OutcomeScale]) -> Option<f64> {
         let value = |head: usize| scales[head].restore(f64::from(self.outcome(row)[head]));
@@ -62,11 +72,6 @@ impl Rows {
     /// Whether element `j` of the outcome of `row` was observed.
     pub(crate) fn is_observed(&self, row: usize, j: usize) -> bool {
         self.observed.as_ref().is_none_or(|observed| observed[row * self.d + j])
-    }
-
-    /// Whether any element of the outcome of `row` was observed.
-    pub(crate) fn has_outcome(&self, row: usize) -> bool {
-        (0..self.d).any(|j| self.is_observed(row, j))
     }
 
     /// Whether any subject has several rows.

@@ -6,6 +6,46 @@ use serde::{Deserialize, Serialize};
 const LOWEST: f64 = 6.0;
 const HIGHEST: f64 = 8.0;
 
+/// An answer is extreme outside of this many times the range of the outcomes.
+const EXTREME_RANGES: f64 = 10.0;
+/// Answers about positive outcomes are at least this share of the smallest one.
+const FLOOR_SHARE: f64 = 0.1;
+
+/// The range of the outcomes that a model was fitted to, standardised.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OutcomeRange {
+    pub low: f64,
+    pub high: f64,
+    /// What answers are at least, of positive outcomes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub floor: Option<f64>,
+}
+
+impl OutcomeRange {
+    /// The range of standardised outcomes `y` whose mean and deviation were `offset` and `deviation`; none without outcomes.
+    pub(crate) fn new(y: impl Iterator<Item = f64>, offset: f64, deviation: f64) -> Option<Self> {
+        let bounds = |(low, high): (f64, f64), y: f64| (low.min(y), high.max(y));
+        let (low, high) = y.fold((f64::INFINITY, f64::NEG_INFINITY), bounds);
+        let smallest = offset + deviation * low;
+        let floor = (smallest > 0.0).then(|| (FLOOR_SHARE * smallest - offset) / deviation);
+        (low <= high).then_some(Self { low, high, floor })
+    }
+
+    /// Whether `value` is far outside.
+    pub(crate) fn is_extreme(&self, value: f64) -> bool {
+        let (centre, half) = (0.5 * (self.low + self.high), 0.5 * (self.high - self.low));
+        (value - centre).abs() > EXTREME_RANGES * half.max(1e-6)
+    }
+
+    pub(crate) fn is_sound(&self) -> bool {
+        self.low.is_finite()
+            && self.high.is_finite()
+            && self.low <= self.high
+            && self.floor.is_none_or(f64::is_finite)
+    }
+}
+
 /// The scale of one outcome element.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

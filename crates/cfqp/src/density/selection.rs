@@ -1,50 +1,59 @@
-//! The choice of outcome scale, number of classes, class weights and noise law on held-out likelihood.
+//! The forms that compete: numbers of classes, class weights, noise, responses and trees, by their held-out likelihood.
 //!
-//! Subjects are held out in turn (five folds). Every candidate starts from the same additive mixtures, refined without the
-//! held-out fold. A fold also decides when its own training stops, so held-out likelihoods are slightly too high, for all
-//! candidates alike. The number of classes is the smallest that no larger one beats by more than 1.5 standard errors.
+//! Subjects are held out in turn (five folds). Every candidate starts from the same mixtures, refined without the held-out fold.
+//! A fold also decides when its own training stops, so held-out likelihoods are slightly too high, for all candidates alike. The
+//! number of classes is the smallest that no larger one beats by more than two standard errors; answers are averaged over all
+//! candidates by their held-out likelihood.
 
-use rand::RngExt as _;
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use rand::seq::SliceRandom as _;
 
-use super::additive::{Additive, Basis, Solution};
+use super::additive::{Additive, AdditiveForm, Solution};
+use super::candidate::{Candidate, Choice, FoldFit, averaged};
+use super::coefficients::Coefficients;
 use super::heads::HeadLaw;
 use super::jobs::KeptJobs;
 use super::law::NoiseLaw;
 use super::network::{ClassWeights, Form};
 use super::rows::Rows;
 use super::training::{Schedule, Task, train};
-use crate::math::{mean, paired_difference};
+use crate::math::{argmax, mean, paired_difference};
 use crate::runtime::{Monitor, Pool, Stage};
+use crate::trees::Boosted;
 use crate::{Result, stream};
 
 /// The number of folds.
-const FOLDS: usize = 5;
+pub(crate) const FOLDS: usize = 5;
 /// Subjects on which candidates are compared, and on which starts are searched for.
 const MAX_SELECTION_SUBJECTS: usize = 6000;
 pub(super) const MAX_START_SUBJECTS: usize = 1500;
-/// Random starts of the search, and the solutions that networks are trained from.
+/// Random starts of the search, of additive mixtures and of those whose classes differ in how covariates change responses; and
+/// the solutions that networks are trained from.
 const RUNS_PER_CLASS: usize = 16;
+const FREE_RUNS_PER_CLASS: usize = 4;
 const STARTS: usize = 2;
 /// A larger number of classes must be better by this many standard errors.
-const CLASS_ERRORS: f64 = 1.5;
+const CLASS_ERRORS: f64 = 2.0;
+/// The subjects that there must be per class.
+const SUBJECTS_PER_CLASS: usize = 30;
 /// No larger number is tried after this many numbers of classes without a gain.
 const PATIENCE: usize = 2;
-
-/// Draws of the bootstrap.
-const BOOTSTRAPS: usize = 200;
-/// The smallest probability of another number of classes that has members of its own.
-const MIN_OTHER_PROBABILITY: f64 = 0.1;
-/// The largest number of other numbers of classes.
-const MAX_OTHERS: usize = 2;
 
 /// What is fitted: the data, and what does not change between candidates.
 pub(crate) struct Problem<'a> {
     pub rows: &'a Rows,
     pub x_cosines: Vec<usize>,
     pub t_cosines: Vec<usize>,
-    /// Whether products of covariates and treatments may be used.
+    /// The values of every treatment of few values, ascending; of others none.
+    pub t_values: Vec<Vec<f32>>,
+    /// The covariates that may have products with treatments.
+    pub product_columns: Vec<usize>,
+    /// Whether such products may be used.
     pub interactions: bool,
+    /// Trees of every fold, fitted without it, whose predictions are the offsets of the rows.
+    pub trees: Vec<Arc<[Boosted]>>,
     /// The laws of outcomes; empty if all are numbers.
     pub outcome_laws: Vec<HeadLaw>,
     pub hidden: usize,
@@ -55,76 +64,83 @@ pub(crate) struct Problem<'a> {
     pub jobs: KeptJobs<'a>,
 }
 
-/// A candidate's form.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Choice {
-    pub classes: usize,
-    /// Whether covariates change the response to the treatment, in all classes alike.
-    pub interactions: bool,
-    pub weights: ClassWeights,
-    pub law: NoiseLaw,
-    pub varying_scale: bool,
-    /// Whether counts vary more than Poisson counts.
-    pub overdispersed: bool,
-}
-
-/// The held-out log-likelihood of a candidate.
-#[derive(Clone, Debug)]
-pub(crate) struct Score {
-    pub choice: Choice,
-    /// Of every subject on which candidates are compared.
-    pub likelihoods: Vec<f64>,
-}
-
-/// Numbers of classes that were tried, with their starts.
+/// The candidates of all numbers of classes that were tried.
 #[derive(Default)]
-pub(crate) struct Tried(Vec<(Score, Vec<Solution>)>);
+pub(crate) struct Tried(Vec<Vec<Candidate>>);
 
 impl Tried {
-    fn means(&self) -> impl DoubleEndedIterator<Item = f64> + '_ {
-        self.0.iter().map(|(score, _)| mean(&score.likelihoods))
+    /// The best candidate of every number of classes. Classes that respond alike are one class with noise of their form.
+    fn best_of_each(&self) -> Vec<&Candidate> {
+        let has_one = self.0.first().is_some_and(|first| first[0].choice.classes == 1);
+        let mut best = Vec::new();
+        for (i, own) in self.0.iter().enumerate() {
+            let candidates: Vec<&Candidate> = match has_one && i == 0 {
+                true => {
+                    let others = self.0[1..].iter().flatten();
+                    own.iter().chain(others.filter(|candidate| candidate.choice.alike)).collect()
+                }
+                false => own.iter().filter(|candidate| !candidate.choice.alike).collect(),
+            };
+            best.extend(argmax(candidates.iter().map(|candidate| candidate.score())).map(|i| candidates[i]));
+        }
+        best
     }
 
-    /// The mean held-out log-likelihood of the best number of classes.
+    /// The mean held-out log-likelihood of the best candidate.
     pub(crate) fn best(&self) -> f64 {
-        self.means().fold(f64::NEG_INFINITY, f64::max)
+        self.best_of_each().iter().map(|candidate| candidate.score()).fold(f64::NEG_INFINITY, f64::max)
     }
 
     /// How many numbers of classes were tried after the best one.
     fn since_best(&self) -> usize {
         let best = self.best();
-        self.means().rev().take_while(|&value| value < best).count()
+        self.best_of_each().iter().rev().take_while(|candidate| candidate.score() < best).count()
     }
 }
 
-/// What was chosen.
+/// The held-out log-likelihood of a number of classes.
 #[derive(Clone, Debug)]
+pub(crate) struct Score {
+    pub classes: usize,
+    /// Of every subject on which candidates are compared.
+    pub likelihoods: Vec<f64>,
+}
+
+/// What was chosen.
 pub(crate) struct Selected {
-    pub choice: Choice,
+    /// The number of classes.
+    pub classes: usize,
     /// The scores of all numbers of classes, in their order.
     pub tried: Vec<Score>,
-    /// Other numbers of classes that held-out units do not rule out, with their probabilities.
-    pub others: Vec<(usize, f64)>,
+    /// The candidates that are averaged, with their weights: first the best one with the chosen number of classes.
+    pub averaged: Vec<(Candidate, f64)>,
 }
 
 impl Selected {
     /// The standard error of the gain of the chosen number of classes over that of `score`; none for itself.
     pub(crate) fn gain_error(&self, score: &Score) -> Option<f64> {
-        let chosen = self.tried.iter().find(|other| other.choice.classes == self.choice.classes)?;
-        let other = score.choice.classes != chosen.choice.classes;
+        let chosen = self.tried.iter().find(|other| other.classes == self.classes)?;
+        let other = score.classes != chosen.classes;
         other.then(|| paired_difference(&chosen.likelihoods, &score.likelihoods).standard_error)
     }
 }
 
 impl Problem<'_> {
     pub(crate) fn form(&self, choice: Choice) -> Form {
+        let products = choice.interactions || choice.class_interactions;
         Form {
             classes: choice.classes,
             outcomes: self.rows.d,
             outcome_laws: self.laws(choice.overdispersed),
             x_cosines: self.x_cosines.clone(),
             t_cosines: self.t_cosines.clone(),
+            t_values: self.t_values.clone(),
             interactions: choice.interactions,
+            class_interactions: choice.class_interactions,
+            shared_response: true,
+            alike: choice.alike,
+            product_columns: if products { self.product_columns.clone() } else { Vec::new() },
+            offsets: if choice.trees { self.rows.offset(0).len() } else { 0 },
             hidden: self.hidden,
             weights: choice.weights,
             law: choice.law,
@@ -132,31 +148,35 @@ impl Problem<'_> {
         }
     }
 
-    pub(crate) fn basis(&self, interactions: bool) -> Basis<'_> {
-        Basis { x_cosines: &self.x_cosines, t_cosines: &self.t_cosines, interactions }
+    /// A form that suits most data: weights by covariates, robust noise of constant scale.
+    fn simple(&self, classes: usize) -> Choice {
+        Choice {
+            classes,
+            interactions: false,
+            class_interactions: false,
+            alike: false,
+            trees: false,
+            weights: ClassWeights::Covariates,
+            law: if self.has_numbers() { NoiseLaw::StudentT } else { NoiseLaw::Gaussian },
+            varying_scale: false,
+            overdispersed: true,
+        }
     }
 
-    /// A form with every option: weights by covariates and treatment, skewed noise of varying scale.
-    fn flexible(&self, classes: usize, interactions: bool) -> Choice {
+    /// The same with weights by covariates and treatment, and skewed noise of varying scale.
+    fn flexible(&self, choice: Choice) -> Choice {
         let weights = match self.may_drive_treatment() {
             false => ClassWeights::Covariates,
             true => ClassWeights::CovariatesAndTreatment,
         };
         let law = if self.has_numbers() { NoiseLaw::Skewed } else { NoiseLaw::Gaussian };
-        Choice { classes, interactions, weights, law, varying_scale: self.has_scales(), overdispersed: true }
+        Choice { weights, law, varying_scale: self.has_scales(), ..choice }
     }
 
     /// Whether class weights may depend on the treatment. Treatments of several rows of one subject are not weighed together.
     /// Where outcomes are not numbers, classes whose weights depend on the treatment would explain its effect away.
     fn may_drive_treatment(&self) -> bool {
         !self.rows.has_repeats() && self.outcome_laws.is_empty()
-    }
-
-    /// A form that suits most data: weights by covariates, robust noise of constant scale.
-    fn simple(&self, classes: usize, interactions: bool) -> Choice {
-        let weights = ClassWeights::Covariates;
-        let law = if self.has_numbers() { NoiseLaw::StudentT } else { NoiseLaw::Gaussian };
-        Choice { classes, interactions, weights, law, varying_scale: false, overdispersed: true }
     }
 
     /// The laws of outcomes, with or without overdispersion of counts.
@@ -180,98 +200,135 @@ impl Problem<'_> {
         self.outcome_laws.is_empty() || self.laws(true).iter().any(HeadLaw::has_scale)
     }
 
-    /// At most `max` of all subjects, in random order.
-    pub(crate) fn sample(&self, max: usize, name: &str) -> Vec<usize> {
-        let mut subjects: Vec<usize> = (0..self.rows.subjects.len()).collect();
-        subjects.shuffle(&mut stream(self.seed, &["density", "sample", name]));
-        subjects.truncate(max);
-        subjects
+    /// All subjects in random order; the `i`-th belongs to fold `i % FOLDS`.
+    pub(crate) fn order(&self) -> Vec<usize> {
+        fold_order(self.rows.subjects.len(), self.seed)
     }
 
-    /// The best additive mixtures of some of the subjects, as P(class) of those subjects. `purpose` tells apart for what they
-    /// were drawn.
-    pub(super) fn starts(
-        &self,
-        purpose: &str,
-        subjects: &[usize],
-        classes: usize,
-        interactions: bool,
-    ) -> Result<Vec<Solution>> {
-        let searched = &subjects[..subjects.len().min(MAX_START_SUBJECTS)];
-        let job = format!("starts of {purpose}, {classes} classes, interactions {interactions}");
+    /// The subjects on which candidates are compared.
+    fn selection_subjects(&self) -> Vec<usize> {
+        let mut order = self.order();
+        order.truncate(MAX_SELECTION_SUBJECTS);
+        order
+    }
+
+    /// The best additive mixtures of some of the subjects, as P(class) of those subjects.
+    fn starts(&self, subjects: &[usize], choice: Choice) -> Result<Vec<Solution>> {
+        let (classes, searched) = (choice.classes, &subjects[..subjects.len().min(MAX_START_SUBJECTS)]);
+        let job = format!("starts, {classes} classes");
         self.jobs.run(&job, &(classes, searched.len()), || {
-            let search = Additive::new(self.rows, searched, self.basis(interactions));
-            let rounds: Vec<usize> = (0..4).collect();
-            let name = classes.to_string();
-            let found = self.pool.map(rounds, |i| {
-                let mut rng = stream(self.seed, &["density", "starts", &name, &i.to_string()]);
-                search.search(classes, classes * RUNS_PER_CLASS / 4, STARTS, &mut rng)
-            });
-            Ok(Solution::best_distinct(found.into_iter().flatten().collect(), classes, STARTS))
+            let form = self.form(choice);
+            let search = Additive::new(self.rows, searched, AdditiveForm::from(&form));
+            let found = self.search_in_parallel(&search, classes, "starts", classes * RUNS_PER_CLASS);
+            Ok(Solution::best_distinct(found, classes, STARTS))
         })
     }
 
-    /// The cross-validated score of a form with starts, as a part of `stage`.
-    fn score(&self, stage: Stage, choice: Choice, subjects: &[usize], starts: &[Solution]) -> Result<Score> {
-        let job = format!("score of {choice:?}, {} starts", starts.len());
-        let run = || self.cross_validate(stage, choice, subjects, starts);
-        Ok(Score { choice, likelihoods: self.jobs.run(&job, &subjects.len(), run)? })
+    /// The best mixtures whose classes differ in how covariates change their responses: of their own random starts, and of
+    /// additive solutions.
+    fn free_starts(
+        &self,
+        subjects: &[usize],
+        choice: Choice,
+        additive: &[Solution],
+    ) -> Result<Vec<Solution>> {
+        let (classes, searched) = (choice.classes, &subjects[..subjects.len().min(MAX_START_SUBJECTS)]);
+        let job = format!("free starts, {classes} classes");
+        self.jobs.run(&job, &(classes, searched.len()), || {
+            let form = self.form(choice);
+            let search = Additive::new(self.rows, searched, AdditiveForm::from(&form));
+            let mut found = self.search_in_parallel(&search, classes, "free", classes * FREE_RUNS_PER_CLASS);
+            let refined = self.pool.map(additive.iter().collect(), |start: &Solution| {
+                search.refine(start.responsibilities.clone(), &start.smoothness).0
+            });
+            found.extend(refined);
+            Ok(Solution::best_distinct(found, classes, STARTS))
+        })
     }
 
-    /// The held-out log-likelihood of every subject, with the best of the starts.
-    fn cross_validate(
+    fn search_in_parallel(
+        &self,
+        search: &Additive,
+        classes: usize,
+        name: &str,
+        runs: usize,
+    ) -> Vec<Solution> {
+        let parts = 4;
+        let number = classes.to_string();
+        let found = self.pool.map((0..parts).collect(), |i: usize| {
+            let mut rng = stream(self.seed, &["density", name, &number, &i.to_string()]);
+            search.search(classes, runs / parts, STARTS, &mut rng)
+        });
+        found.into_iter().flatten().collect()
+    }
+
+    /// Fits a form without each fold in turn, from the best of the starts, as a part of `stage`.
+    fn candidate(
         &self,
         stage: Stage,
         choice: Choice,
         subjects: &[usize],
         starts: &[Solution],
-    ) -> Result<Vec<f64>> {
+    ) -> Result<Candidate> {
         self.monitor.stage(stage, FOLDS * starts.len());
         let form = self.form(choice);
         let jobs: Vec<(usize, usize)> =
             (0..starts.len()).flat_map(|start| (0..FOLDS).map(move |fold| (start, fold))).collect();
-        let results = self.pool.try_map(jobs.clone(), |(start, fold)| {
+        let fits = self.pool.try_map(jobs, |(start, fold)| {
             let (held_out, train_on) = split_fold(subjects, fold);
-            let name =
-                ["density", "score", &choice.classes.to_string(), &start.to_string(), &fold.to_string()];
-            let mut rng = stream(self.seed, &name);
-            let start = self.refined_start(&starts[start], subjects, &train_on, choice);
-            let task = Task { rows: self.rows, train: &train_on, held_out: &held_out, start: &start };
-            let schedule = Schedule::new(train_on.len());
-            let trained = train(&form, &task, &schedule, &mut rng, self.monitor)?;
-            let likelihoods = trained.member.log_likelihoods(self.rows, &held_out);
-            self.monitor.epoch(-mean(&likelihoods));
-            Ok(likelihoods)
+            let job = format!("fold {fold} of {choice:?}, start {start} of {}", starts.len());
+            self.jobs.run(&job, &(form.clone(), held_out.len()), || {
+                let (start_words, fold_words) = (start.to_string(), fold.to_string());
+                let name = ["density", "score", &choice.classes.to_string(), &start_words, &fold_words];
+                let (start, coefficients) = self.refined_start(&starts[start], subjects, &train_on, &form);
+                let fit = self.train_fold(&form, [&train_on, &held_out], (&start, &coefficients), &name)?;
+                self.monitor.epoch(-mean(&fit.likelihoods));
+                Ok(fit)
+            })
         })?;
-        let mut best: Option<Vec<f64>> = None;
-        for start in 0..starts.len() {
-            let mut likelihoods = vec![0.0; subjects.len()];
-            for ((_, fold), found) in jobs.iter().zip(&results).filter(|((s, _), _)| *s == start) {
-                for (i, &value) in found.iter().enumerate() {
-                    likelihoods[fold + i * FOLDS] = value;
-                }
-            }
-            if best.as_ref().is_none_or(|best| mean(&likelihoods) > mean(best)) {
-                best = Some(likelihoods);
-            }
+        let score = |fits: &[FoldFit]| fits.iter().flat_map(|fit| &fit.likelihoods).sum::<f64>();
+        let best = argmax(fits.chunks_exact(FOLDS).map(score)).expect("there is a start");
+        let mut likelihoods = vec![0.0; subjects.len()];
+        let mut members = Vec::new();
+        for (fold, fit) in fits[best * FOLDS..][..FOLDS].iter().enumerate() {
+            fit.likelihoods.iter().enumerate().for_each(|(i, &value)| likelihoods[fold + i * FOLDS] = value);
+            let trees = self.trees.get(fold).filter(|_| choice.trees).cloned();
+            members.push(fit.member(&form, split_fold(subjects, fold).0, trees));
         }
-        Ok(best.unwrap_or_default())
+        Ok(Candidate { choice, likelihoods, members })
     }
 
-    /// P(class) of the training subjects: the start, continued without the held-out subjects.
+    /// Trains the network of one fold; `name` is that of its random stream.
+    pub(super) fn train_fold(
+        &self,
+        form: &Form,
+        [train_on, held_out]: [&[usize]; 2],
+        (start, coefficients): (&Solution, &Coefficients),
+        name: &[&str],
+    ) -> Result<FoldFit> {
+        let coefficients = self.outcome_laws.is_empty().then_some(coefficients);
+        let task = Task { rows: self.rows, train: train_on, held_out, start, coefficients };
+        let schedule = Schedule::new(train_on.len(), coefficients.is_some());
+        let trained = train(form, &task, &schedule, &mut stream(self.seed, name), self.monitor)?;
+        Ok(FoldFit {
+            likelihoods: trained.member.log_likelihoods(self.rows, held_out),
+            parameters: trained.member.parameters,
+            steps: trained.steps,
+            smoothness: start.smoothness.clone(),
+        })
+    }
+
+    /// P(class) of the training subjects: the start, continued without the held-out subjects; and its coefficients.
     pub(super) fn refined_start(
         &self,
         start: &Solution,
         searched: &[usize],
         train_on: &[usize],
-        choice: Choice,
-    ) -> Solution {
-        let classes = choice.classes;
-        if classes == 1 {
-            return Solution::one_class(train_on.len());
-        }
+        form: &Form,
+    ) -> (Solution, Coefficients) {
+        let classes = form.classes;
         let known = start.responsibilities.len() / classes;
-        let place: std::collections::HashMap<usize, usize> =
+        let place: HashMap<usize, usize> =
             searched.iter().take(known).enumerate().map(|(i, &subject)| (subject, i)).collect();
         let even = vec![1.0 / classes as f64; classes];
         let of_subject = |subject: &usize| {
@@ -279,8 +336,7 @@ impl Problem<'_> {
         };
         let begin: Vec<f64> =
             train_on.iter().flat_map(|subject| of_subject(subject).iter().copied()).collect();
-        let search = Additive::new(self.rows, train_on, self.basis(choice.interactions));
-        search.refine(begin, &start.smoothness)
+        Additive::new(self.rows, train_on, AdditiveForm::from(form)).refine(begin, &start.smoothness)
     }
 
     /// Scores one class, two classes and so on up to `max_classes`, or a given number, unless they were tried. Stops where more
@@ -292,118 +348,112 @@ impl Problem<'_> {
         mut tried: Tried,
     ) -> Result<Tried> {
         let subjects = self.selection_subjects();
-        for classes in given.map_or(1..=max_classes, |given| given..=given).skip(tried.0.len()) {
+        let most = max_classes.min(self.rows.subjects.len() / SUBJECTS_PER_CLASS).max(1);
+        for classes in given.map_or(1..=most, |given| given..=given).skip(tried.0.len()) {
             if tried.since_best() >= PATIENCE {
                 break;
             }
-            tried.0.push(self.score_classes(classes, &subjects)?);
+            let found = match classes {
+                1 => self.single_candidates(&subjects)?,
+                _ => {
+                    let single = match tried.0.first().filter(|found| found[0].choice.classes == 1) {
+                        Some(found) => best_choice(found),
+                        None => best_choice(&self.single_candidates(&subjects)?),
+                    };
+                    self.class_candidates(classes, single, &subjects)?
+                }
+            };
+            tried.0.push(found);
         }
         Ok(tried)
     }
 
-    /// The number of classes and the form.
-    pub(crate) fn select(&self, tried: Tried) -> Result<Selected> {
-        let scores: Vec<&Score> = tried.0.iter().map(|(score, _)| score).collect();
-        let (score, starts) = &tried.0[smallest_not_beaten(&scores)];
-        let choice = self.choose_form(score, &self.selection_subjects(), starts)?;
-        let tried: Vec<Score> = tried.0.into_iter().map(|(score, _)| score).collect();
-        let mut rng = stream(self.seed, &["density", "others"]);
-        let others = other_classes(&tried, choice.classes, &mut rng);
-        Ok(Selected { choice, tried, others })
-    }
-
-    /// The subjects on which candidates are compared.
-    fn selection_subjects(&self) -> Vec<usize> {
-        self.sample(MAX_SELECTION_SUBJECTS, "selection")
-    }
-
-    /// The better of the simple and the flexible form with this number of classes, each with or without interactions, and its
-    /// starts.
-    fn score_classes(&self, classes: usize, subjects: &[usize]) -> Result<(Score, Vec<Solution>)> {
-        let stage = Stage::Classes { classes, base: "density" };
-        let starts = self.starts("selection", subjects, classes, false)?;
-        let mut best = self.score(stage, self.simple(classes, false), subjects, &starts)?;
-        if self.interactions {
-            self.prefer(stage, &mut best, subjects, &starts, [Change::Interactions(true)])?;
-        }
-        let flexible = self.flexible(classes, best.choice.interactions);
-        let flexible = self.score(stage, flexible, subjects, &starts[..1])?;
-        if mean(&flexible.likelihoods) > mean(&best.likelihoods) {
-            best = flexible;
-        }
-        Ok((best, starts))
-    }
-
-    /// The class weights, the scale and the law with the best held-out likelihood, chosen one after the other.
-    fn choose_form(&self, found: &Score, subjects: &[usize], starts: &[Solution]) -> Result<Choice> {
-        let stage = Stage::Form;
-        let mut best = found.clone();
-        let weights = match self.may_drive_treatment() {
-            _ if best.choice.classes == 1 => vec![],
-            false => vec![ClassWeights::Covariates, ClassWeights::Constant],
-            true => {
-                vec![ClassWeights::CovariatesAndTreatment, ClassWeights::Covariates, ClassWeights::Constant]
-            }
+    /// The number of classes, and the candidates that are averaged.
+    pub(crate) fn select(&self, tried: Tried) -> Selected {
+        let best = tried.best_of_each();
+        let numbers: Vec<usize> = tried.0.iter().map(|of_number| of_number[0].choice.classes).collect();
+        let classes = numbers[smallest_not_beaten(&best)];
+        let score = |(candidate, &classes): (&&Candidate, &usize)| Score {
+            classes,
+            likelihoods: candidate.likelihoods.clone(),
         };
-        let weights = weights.into_iter().map(Change::Weights);
-        self.prefer(stage, &mut best, subjects, starts, weights)?;
+        let scores = best.iter().zip(&numbers).map(score).collect();
+        let rng = &mut stream(self.seed, &["density", "averaged"]);
+        let averaged = averaged(tried.0.into_iter().flatten().collect(), classes, rng);
+        Selected { classes, tried: scores, averaged }
+    }
+
+    /// The candidates with one class: the best of them says whether covariates change the response, and whether trees help.
+    fn single_candidates(&self, subjects: &[usize]) -> Result<Vec<Candidate>> {
+        let stage = Stage::Classes { classes: 1, base: "density" };
+        let starts = [Solution::one_class(subjects.len())];
+        let candidate = |choice: Choice| self.candidate(stage, choice, subjects, &starts);
+        let mut found = vec![candidate(self.simple(1))?];
+        if self.interactions {
+            found.push(candidate(Choice { interactions: true, ..self.simple(1) })?);
+        }
+        if !self.trees.is_empty() {
+            found.push(candidate(Choice { trees: true, ..best_choice(&found) })?);
+        }
+        found.push(candidate(self.flexible(best_choice(&found)))?);
         if self.has_counts() {
-            self.prefer(stage, &mut best, subjects, starts, [true, false].map(Change::Overdispersed))?;
+            found.push(candidate(Choice { overdispersed: false, ..best_choice(&found) })?);
         }
-        if self.has_scales() {
-            self.prefer(stage, &mut best, subjects, starts, [true, false].map(Change::VaryingScale))?;
-        }
-        if self.has_numbers() {
-            let laws = [NoiseLaw::Skewed, NoiseLaw::StudentT, NoiseLaw::Gaussian];
-            self.prefer(stage, &mut best, subjects, starts, laws.map(Change::Law))?;
-        }
-        Ok(best.choice)
+        Ok(found)
     }
 
-    /// Replaces `best` by the change of it with the best held-out likelihood.
-    fn prefer(
-        &self,
-        stage: Stage,
-        best: &mut Score,
-        subjects: &[usize],
-        starts: &[Solution],
-        changes: impl IntoIterator<Item = Change>,
-    ) -> Result<()> {
-        let begin = best.choice;
-        for choice in changes.into_iter().map(|change| change.of(begin)).filter(|&choice| choice != begin) {
-            let score = self.score(stage, choice, subjects, &starts[..1])?;
-            if mean(&score.likelihoods) > mean(&best.likelihoods) {
-                *best = score;
-            }
+    /// The candidates with several classes, given the best choice with one class.
+    fn class_candidates(&self, classes: usize, single: Choice, subjects: &[usize]) -> Result<Vec<Candidate>> {
+        let stage = Stage::Classes { classes, base: "density" };
+        let simple = Choice {
+            interactions: single.interactions,
+            trees: single.trees,
+            overdispersed: single.overdispersed,
+            ..self.simple(classes)
+        };
+        let starts = self.starts(subjects, simple)?;
+        let mut found = vec![self.candidate(stage, simple, subjects, &starts)?];
+        found.push(self.candidate(stage, self.flexible(simple), subjects, &starts[..1])?);
+        if self.interactions && self.outcome_laws.is_empty() {
+            let choice = Choice { class_interactions: true, ..best_choice(&found) };
+            let free = self.free_starts(subjects, choice, &starts)?;
+            found.push(self.candidate(stage, choice, subjects, &free)?);
         }
-        Ok(())
+        if self.outcome_laws.is_empty() {
+            let choice = Choice { alike: true, ..best_choice(&found) };
+            found.push(self.candidate(stage, choice, subjects, &starts[..1])?);
+        }
+        Ok(found)
     }
 }
 
-/// A change of a choice.
-#[derive(Clone, Copy, Debug)]
-enum Change {
-    Interactions(bool),
-    Weights(ClassWeights),
-    VaryingScale(bool),
-    Overdispersed(bool),
-    Law(NoiseLaw),
+#[cfg(test)]
+impl Problem<'_> {
+    /// A form with its own starts.
+    pub(super) fn simple_candidate(&self, choice: Choice) -> Result<Candidate> {
+        let subjects = self.selection_subjects();
+        let starts = match choice.classes {
+            1 => vec![Solution::one_class(subjects.len())],
+            _ => self.starts(&subjects, choice)?,
+        };
+        self.candidate(Stage::Form, choice, &subjects, &starts)
+    }
 }
 
-impl Change {
-    fn of(self, choice: Choice) -> Choice {
-        match self {
-            Self::Interactions(interactions) => Choice { interactions, ..choice },
-            Self::Weights(weights) => Choice { weights, ..choice },
-            Self::VaryingScale(varying_scale) => Choice { varying_scale, ..choice },
-            Self::Overdispersed(overdispersed) => Choice { overdispersed, ..choice },
-            Self::Law(law) => Choice { law, ..choice },
-        }
-    }
+fn best_choice(candidates: &[Candidate]) -> Choice {
+    let best = argmax(candidates.iter().map(Candidate::score)).expect("there is a candidate");
+    candidates[best].choice
+}
+
+/// Subjects in random order; the `i`-th belongs to fold `i % FOLDS`.
+pub(crate) fn fold_order(subjects: usize, seed: u64) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..subjects).collect();
+    order.shuffle(&mut stream(seed, &["density", "folds"]));
+    order
 }
 
 /// The held-out subjects of a fold, and the others.
-fn split_fold(subjects: &[usize], fold: usize) -> (Vec<usize>, Vec<usize>) {
+pub(super) fn split_fold(subjects: &[usize], fold: usize) -> (Vec<usize>, Vec<usize>) {
     let (mut held_out, mut others) = (Vec::new(), Vec::new());
     for (i, &subject) in subjects.iter().enumerate() {
         if i % FOLDS == fold { held_out.push(subject) } else { others.push(subject) }
@@ -411,47 +461,24 @@ fn split_fold(subjects: &[usize], fold: usize) -> (Vec<usize>, Vec<usize>) {
     (held_out, others)
 }
 
-/// The probabilities of the numbers of classes other than the chosen one: softmax of the held-out log-likelihood, averaged
-/// over the Bayesian bootstrap of the subjects (pseudo-BMA+: Yao, Vehtari, Simpson and Gelman, 2018).
-fn other_classes(tried: &[Score], chosen: usize, rng: &mut crate::Rng) -> Vec<(usize, f64)> {
-    let mut probabilities = vec![0.0; tried.len()];
-    for _ in 0..BOOTSTRAPS {
-        let n = tried.first().map_or(0, |score| score.likelihoods.len());
-        let weights: Vec<f64> = (0..n).map(|_| -f64::ln(1.0 - rng.random::<f64>())).collect();
-        let scale = n as f64 / weights.iter().sum::<f64>();
-        let logs: Vec<f64> =
-            tried.iter().map(|score| scale * crate::math::dot(&weights, &score.likelihoods)).collect();
-        let total = crate::math::log_sum_exp_of(&logs);
-        for (p, log) in probabilities.iter_mut().zip(&logs) {
-            *p += (log - total).exp() / BOOTSTRAPS as f64;
-        }
-    }
-    let others = tried.iter().zip(probabilities).map(|(score, p)| (score.choice.classes, p));
-    let mut others: Vec<(usize, f64)> =
-        others.filter(|&(classes, p)| classes != chosen && p >= MIN_OTHER_PROBABILITY).collect();
-    others.sort_by(|a, b| b.1.total_cmp(&a.1));
-    others.truncate(MAX_OTHERS);
-    others
-}
-
-/// The first score that no later one beats by more than [`CLASS_ERRORS`] standard errors.
-fn smallest_not_beaten(scores: &[&Score]) -> usize {
+/// The first candidate that no later one beats by more than [`CLASS_ERRORS`] standard errors.
+fn smallest_not_beaten(candidates: &[&Candidate]) -> usize {
     let beaten = |i: usize| {
-        scores[i + 1..].iter().any(|later| {
-            let gain = paired_difference(&later.likelihoods, &scores[i].likelihoods);
+        candidates[i + 1..].iter().any(|later| {
+            let gain = paired_difference(&later.likelihoods, &candidates[i].likelihoods);
             gain.mean > CLASS_ERRORS * gain.standard_error
         })
     };
-    (0..scores.len()).find(|&i| !beaten(i)).unwrap_or(0)
+    (0..candidates.len()).find(|&i| !beaten(i)).unwrap_or(0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::density::testing::{lines, problem, selected, simple};
+    use crate::density::testing::{lines, problem, simple};
 
     fn select(problem: &Problem<'_>, max_classes: usize) -> Selected {
-        problem.select(problem.try_classes(None, max_classes, Tried::default()).unwrap()).unwrap()
+        problem.select(problem.try_classes(None, max_classes, Tried::default()).unwrap())
     }
 
     #[test]
@@ -459,7 +486,7 @@ mod tests {
         let data = lines(&[1.0], 150, 1, 0.4);
         let pool = Pool::new(2).unwrap();
         let selected = select(&problem(&data.rows, &pool), 2);
-        assert_eq!(selected.choice.classes, 1);
+        assert_eq!(selected.classes, 1);
         assert_eq!(selected.tried.len(), 2);
         assert!(selected.gain_error(&selected.tried[1]).is_some_and(|error| error > 0.0));
         assert_eq!(selected.gain_error(&selected.tried[0]), None);
@@ -470,7 +497,8 @@ mod tests {
         let data = lines(&[1.0, -1.0], 150, 1, 0.15);
         let pool = Pool::new(2).unwrap();
         let selected = select(&problem(&data.rows, &pool), 3);
-        assert_eq!(selected.choice.classes, 2);
+        assert_eq!(selected.classes, 2);
+        assert_eq!(selected.averaged[0].0.choice.classes, 2);
     }
 
     #[test]
@@ -479,18 +507,24 @@ mod tests {
         let run = |threads: usize| {
             let pool = Pool::new(threads).unwrap();
             let problem = Problem { hidden: 4, ..problem(&data.rows, &pool) };
-            let subjects = problem.sample(60, "selection");
-            let starts = problem.starts("selection", &subjects, 2, false).unwrap();
-            let score = problem.score(Stage::Form, problem.simple(2, false), &subjects, &starts).unwrap();
-            let members = problem.members(&selected(2), 2).unwrap();
-            (score.likelihoods, members.into_iter().map(|half| half.member.parameters).collect::<Vec<_>>())
+            let candidates =
+                problem.class_candidates(2, problem.simple(1), &problem.selection_subjects()).unwrap();
+            let parameters = |candidate: &Candidate| -> Vec<Vec<f32>> {
+                candidate.members.iter().map(|member| member.member.parameters.clone()).collect()
+            };
+            let result = |candidate: &Candidate| (candidate.likelihoods.clone(), parameters(candidate));
+            candidates.iter().map(result).collect::<Vec<_>>()
         };
         assert!(run(1) == run(2));
     }
 
     #[test]
     fn a_larger_number_of_classes_must_be_better_by_more_than_its_standard_errors() {
-        let score = |classes: usize, likelihoods: Vec<f64>| Score { choice: simple(classes), likelihoods };
+        let score = |classes: usize, likelihoods: Vec<f64>| Candidate {
+            choice: simple(classes),
+            likelihoods,
+            members: Vec::new(),
+        };
         let noise: Vec<f64> = (0..100).map(|i| f64::from(i % 10) / 10.0).collect();
         let shifted = |by: f64| noise.iter().map(|v| v + by).collect::<Vec<_>>();
         let shuffled = |by: f64| noise.iter().rev().map(|v| v + by).collect::<Vec<_>>();

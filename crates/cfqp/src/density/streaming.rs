@@ -8,11 +8,11 @@ use rand::RngExt as _;
 use rand::seq::SliceRandom as _;
 
 use super::jobs::{Finished, Job};
-use super::member::Member;
-use super::members::FittedMember;
+use super::member::{FittedMember, Member};
+use super::members::MemberGroup;
 use super::network::Capacity;
 use super::rows::Rows;
-use super::selection::Problem;
+use super::selection::{FOLDS, Problem};
 use super::training::{Learner, LearnerState};
 use crate::math::mean;
 use crate::rng::fnv1a;
@@ -97,19 +97,21 @@ impl Problem<'_> {
     /// If a shard cannot be read, or [`Error::Interrupted`] if the monitor stops the fit.
     pub(crate) fn train_on_shards(
         &self,
-        members: &mut [FittedMember],
+        groups: &mut [MemberGroup],
         shards: &dyn Shards,
     ) -> Result<Streamed> {
-        let parts = self.members_per_split();
-        let subjects = shards.subjects() / parts * (parts - 1);
+        let mut members: Vec<&mut FittedMember> =
+            groups.iter_mut().flat_map(|group| &mut group.members).collect();
+        let members = &mut members[..];
+        let subjects = shards.subjects() / FOLDS * (FOLDS - 1);
         let plan = Plan::new(subjects);
         self.monitor.stage(Stage::AllRows, plan.passes * shards.count());
         let larger: Vec<Member> =
             members.iter().enumerate().map(|(i, known)| self.larger(i, known, shards)).collect();
         let known = members.iter().zip(&larger);
         let mut learners: Vec<Learner<'_>> = known
-            .map(|(known, Member { form, parameters })| {
-                Learner::new(form, &known.smoothness, subjects, parameters.clone())
+            .map(|(known, larger)| {
+                Learner::new(&larger.form, &known.smoothness, subjects, larger.parameters.clone())
             })
             .collect();
         let total = plan.passes * shards.count();
@@ -128,7 +130,7 @@ impl Problem<'_> {
                 learners =
                     self.pool.try_map(jobs, |(i, learner)| self.learn(i, learner, &part, plan.batch))?;
             }
-            self.monitor.epoch(self.held_out_loss(&members[0], &learners[0].averaged(), SHOWN));
+            self.monitor.epoch(self.held_out_loss(members[0], &learners[0].averaged(), SHOWN));
             if (done + 1) % every == 0 {
                 let states: Vec<LearnerState> = learners.iter().map(Learner::state).collect();
                 self.jobs.keep(&job(done + 1), &states)?;
@@ -158,10 +160,10 @@ impl Problem<'_> {
 
     /// Member `i` with the capacity for all rows; it computes what it did.
     fn larger(&self, i: usize, known: &FittedMember, shards: &dyn Shards) -> Member {
-        let Member { form, parameters } = &known.member;
+        let Member { form, parameters, .. } = &known.member;
         let larger = form.with_capacity(Capacity::new(self.rows.subjects.len() + shards.subjects()));
         let mut rng = stream(self.seed, &["density", "capacity", &i.to_string()]);
-        Member { parameters: form.extend(parameters, &larger, &mut rng), form: larger }
+        Member { parameters: form.extend(parameters, &larger, &mut rng), form: larger, trees: None }
     }
 
     /// Lets member `i` learn from its part of a shard.
@@ -190,11 +192,8 @@ impl Problem<'_> {
     /// The subjects of a shard that member `i` learns from: all but those of the part that it holds out. The members of one
     /// split hold out different parts.
     fn own_subjects(&self, i: usize, shard: &ShardPart<'_>) -> Vec<usize> {
-        let parts = self.members_per_split();
-        let (split, held_out) = (i / parts, i % parts);
-        let words = [split, shard.shard].map(|number| number.to_string());
-        let mut rng = stream(self.seed, &["density", "parts of a shard", &words[0], &words[1]]);
-        (0..shard.rows.subjects.len()).filter(|_| rng.random_range(0..parts) != held_out).collect()
+        let mut rng = stream(self.seed, &["density", "folds of a shard", &shard.shard.to_string()]);
+        (0..shard.rows.subjects.len()).filter(|_| rng.random_range(0..FOLDS) != i % FOLDS).collect()
     }
 
     /// The mean negative log-likelihood of `member` over at most `count` held-out subjects of `known`.
@@ -204,8 +203,8 @@ impl Problem<'_> {
     }
 
     /// Replaces every member by what it has learned, unless that is worse; gives the number of those replaced.
-    fn keep_better(&self, members: &mut [FittedMember], learned: Vec<(Member, usize)>) -> usize {
-        let jobs = members.iter().zip(&learned).collect();
+    fn keep_better(&self, members: &mut [&mut FittedMember], learned: Vec<(Member, usize)>) -> usize {
+        let jobs = members.iter().map(|known| &**known).zip(&learned).collect();
         let better = self.pool.map(jobs, |(known, (member, _)): (&FittedMember, &(Member, usize))| {
             let loss = |member: &Member| self.held_out_loss(known, member, MAX_COMPARED);
             // not a number is not better
@@ -258,7 +257,7 @@ mod tests {
     use std::sync::Mutex;
 
     use super::*;
-    use crate::density::testing::{lines, problem, selected};
+    use crate::density::testing::{lines, members, problem, simple};
     use crate::density::{Jobs, KeptJobs};
     use crate::runtime::testing::StopAfter;
     use crate::runtime::{Monitor, Pool};
@@ -311,10 +310,11 @@ mod tests {
         let run = |threads: usize| {
             let pool = Pool::new(threads).unwrap();
             let problem = problem(&data.rows, &pool);
-            let mut members = problem.members(&selected(2), 2).unwrap();
+            let mut groups = [MemberGroup { members: members(&problem, 2, 2), weight: 1.0 }];
             let score = |member: &FittedMember| mean(&member.member.log_likelihoods(&test, &all));
-            let before: Vec<f64> = members.iter().map(score).collect();
-            let streamed = problem.train_on_shards(&mut members, &shards()).unwrap();
+            let before: Vec<f64> = groups[0].members.iter().map(score).collect();
+            let streamed = problem.train_on_shards(&mut groups, &shards()).unwrap();
+            let [MemberGroup { members, .. }] = groups;
             let after: Vec<f64> = members.iter().map(score).collect();
             assert_eq!(streamed.passes, MAX_PASSES);
             let gain = |(after, before): (&f64, &f64)| after > before;
@@ -334,13 +334,14 @@ mod tests {
             let monitor = StopAfter::epochs(epochs);
             let jobs = KeptJobs { outcomes: "linear", kept };
             let problem = Problem { monitor: &monitor, jobs, ..problem(&data.rows, &pool) };
-            let mut members = problem.members(&selected(2), 2)?;
-            problem.train_on_shards(&mut members, &shards())?;
-            Ok(members.into_iter().map(|known| known.member.parameters).collect())
+            let candidate = problem.simple_candidate(simple(2))?;
+            let mut groups = problem.members(vec![(candidate, 1.0)], 2)?;
+            problem.train_on_shards(&mut groups, &shards())?;
+            Ok(groups.remove(0).members.into_iter().map(|known| known.member.parameters).collect())
         };
         let whole = fit(&(), usize::MAX).unwrap();
-        // two members, then eight shards: every run goes one step further, and finds what the others have finished
-        for epochs in 1..9 {
+        // ten networks, then eight shards: every run goes one step further, and finds what the others have finished
+        for epochs in 1..7 {
             let before = kept.0.lock().unwrap().len();
             assert!(matches!(fit(&kept, epochs), Err(Error::Interrupted)), "{epochs}");
             assert!(kept.0.lock().unwrap().len() > before, "{epochs}");
@@ -355,16 +356,16 @@ mod tests {
     }
 
     #[test]
-    fn members_of_one_split_hold_out_different_subjects() {
+    fn every_subject_of_a_shard_is_held_out_by_one_member_of_a_group() {
         let data = lines(&[1.0], 300, 1, 0.3);
         let pool = Pool::new(1).unwrap();
         let problem = problem(&data.rows, &pool);
         let part = ShardPart { pass: 0, shard: 3, rows: &data.rows, progress: 0.0, share: 1.0 };
         let own = |i| problem.own_subjects(i, &part);
-        let mut both = [own(0), own(1)].concat();
-        assert_ne!(own(0), own(2));
-        both.sort_unstable();
-        assert_eq!(both, (0..300).collect::<Vec<_>>());
+        let seen: usize = (0..FOLDS).map(|i| own(i).len()).sum();
+        assert_eq!(seen, 300 * (FOLDS - 1));
+        assert_ne!(own(0), own(1));
+        assert_eq!(own(0), own(FOLDS), "members of another group have the same folds");
         assert_eq!(own(0), problem.own_subjects(0, &ShardPart { pass: 1, ..part }));
     }
 
@@ -378,9 +379,10 @@ mod tests {
         }
         let data = lines(&[1.0], 300, 1, 0.3);
         let pool = Pool::new(1).unwrap();
-        let mut members = problem(&data.rows, &pool).members(&selected(1), 1).unwrap();
+        let members = members(&problem(&data.rows, &pool), 1, 1);
+        let mut groups = [MemberGroup { members, weight: 1.0 }];
         let problem = Problem { monitor: &Stop, ..problem(&data.rows, &pool) };
-        let stopped = problem.train_on_shards(&mut members, &shards());
+        let stopped = problem.train_on_shards(&mut groups, &shards());
         assert!(matches!(stopped, Err(Error::Interrupted)));
     }
 

@@ -5,9 +5,16 @@ use std::collections::HashMap;
 use rand::RngExt as _;
 use rand_distr::StandardNormal;
 
+use super::candidate::Choice;
+use super::ensemble::Ensemble;
+use super::group::Group;
 use super::jobs::KeptJobs;
+use super::known::KnownRows;
+use super::member::FittedMember;
+use super::members::UNIT_ERROR_RATIO;
 use super::rows::Rows;
-use super::selection::{Choice, Problem, Selected};
+use super::scale::OutcomeScale;
+use super::selection::Problem;
 use super::{ClassWeights, NoiseLaw};
 use crate::runtime::Pool;
 use crate::stream;
@@ -38,6 +45,8 @@ pub(super) fn lines(slopes: &[f32], subjects: usize, repeats: usize, deviation: 
         rows: Rows {
             inputs,
             outcomes,
+            offsets: Vec::new(),
+            folds: HashMap::new(),
             observed: None,
             numeric: None,
             width: 2,
@@ -55,7 +64,10 @@ pub(super) fn problem<'a>(rows: &'a Rows, pool: &'a Pool) -> Problem<'a> {
         rows,
         x_cosines: vec![0],
         t_cosines: vec![0],
+        t_values: Vec::new(),
+        product_columns: Vec::new(),
         interactions: false,
+        trees: Vec::new(),
         outcome_laws: Vec::new(),
         hidden: 0,
         seed: 3,
@@ -65,13 +77,37 @@ pub(super) fn problem<'a>(rows: &'a Rows, pool: &'a Pool) -> Problem<'a> {
     }
 }
 
-/// Gaussian noise of constant scale, constant class weights.
-pub(super) fn simple(classes: usize) -> Choice {
-    let (weights, law) = (ClassWeights::Constant, NoiseLaw::Gaussian);
-    Choice { classes, interactions: false, weights, law, varying_scale: false, overdispersed: true }
+/// The members of one form, fitted without one fold each.
+pub(super) fn members(problem: &Problem<'_>, classes: usize, count: usize) -> Vec<FittedMember> {
+    let candidate = problem.simple_candidate(simple(classes)).unwrap();
+    problem.members(vec![(candidate, 1.0)], count).unwrap().remove(0).members
 }
 
-/// [`simple`] without alternatives.
-pub(super) fn selected(classes: usize) -> Selected {
-    Selected { choice: simple(classes), tried: Vec::new(), others: Vec::new() }
+/// An ensemble of these members.
+pub(super) fn ensemble(members: Vec<FittedMember>) -> Ensemble {
+    let group = Group { members: members.len(), weight: 1.0, error_ratio: UNIT_ERROR_RATIO };
+    Ensemble {
+        members: members.into_iter().map(|known| known.member).collect(),
+        groups: vec![group],
+        scales: vec![OutcomeScale::Identity],
+        ranges: Vec::new(),
+        trees: Vec::new(),
+        known: KnownRows::default(),
+        learned_rho: None,
+    }
+}
+
+/// Gaussian noise of constant scale, constant class weights.
+pub(super) fn simple(classes: usize) -> Choice {
+    Choice {
+        classes,
+        interactions: false,
+        class_interactions: false,
+        alike: false,
+        trees: false,
+        weights: ClassWeights::Constant,
+        law: NoiseLaw::Gaussian,
+        varying_scale: false,
+        overdispersed: true,
+    }
 }

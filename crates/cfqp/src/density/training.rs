@@ -3,6 +3,7 @@
 use rand::seq::SliceRandom as _;
 
 use super::additive::Solution;
+use super::coefficients::Coefficients;
 use super::heads::{HeadLaw, LogMass};
 use super::law::{LogDensity, Noise};
 use super::member::Member;
@@ -31,9 +32,10 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    /// The schedule for this many subjects.
-    pub(crate) fn new(subjects: usize) -> Self {
-        Self { steps: 4000, batch: (subjects / 32).clamp(8, 32).max(subjects / 128), learning_rate: 5e-3 }
+    /// The schedule for this many subjects; shorter for a network that starts from an additive mixture.
+    pub(crate) fn new(subjects: usize, has_start: bool) -> Self {
+        let (steps, learning_rate) = if has_start { (2000, 2e-3) } else { (4000, 5e-3) };
+        Self { steps, batch: (subjects / 32).clamp(8, 32).max(subjects / 128), learning_rate }
     }
 }
 
@@ -47,6 +49,9 @@ pub(crate) struct Task<'a> {
     pub held_out: &'a [usize],
     /// P(class) of the training subjects to begin with, and the smoothness of the classes' curves.
     pub start: &'a Solution,
+    /// What the network computes to begin with; none: it starts from random parameters, with the classes of the start given at
+    /// first.
+    pub coefficients: Option<&'a Coefficients>,
 }
 
 impl Task<'_> {
@@ -93,11 +98,10 @@ impl Adam {
     }
 }
 
-/// A trained network, with the mean held-out log-likelihood at which training was stopped.
+/// A trained network.
 pub(crate) struct Trained {
     pub member: Member,
     pub steps: usize,
-    pub likelihood: f64,
 }
 
 /// Trains a network of the given form.
@@ -111,15 +115,26 @@ pub(crate) fn train(
     rng: &mut Rng,
     monitor: &dyn Monitor,
 ) -> Result<Trained> {
-    let mut learner = Learner::new(form, &task.start.smoothness, task.train.len(), form.init(rng));
+    let parameters = match task.coefficients {
+        Some(start) => form.init_from(start, rng),
+        None => form.init(rng),
+    };
+    let mut precisions = form.precisions(&task.start.smoothness);
+    if let Some(start) = task.coefficients {
+        form.learned_precisions(start, &mut precisions);
+    }
+    let mut learner = Learner::with_precisions(form, precisions, task.train.len(), parameters);
     let mut order: Vec<usize> = (0..task.train.len()).collect();
     let batch = schedule.batch.clamp(1, order.len().max(1));
     let per_epoch = order.len().div_ceil(batch).max(1);
     let epochs = (schedule.steps / per_epoch).max(10);
     let total = epochs * per_epoch;
-    let warm_up = (total as f64 * WARM_UP) as usize;
+    let warm_up = if task.coefficients.is_some() { 0 } else { (total as f64 * WARM_UP) as usize };
     let every = (total / EVALUATIONS).max(1);
     let mut stopping = Stopping::new(task, learner.average.clone());
+    if task.coefficients.is_some() && !task.held_out.is_empty() {
+        stopping.should_stop(form, &learner.average, 0, every);
+    }
     for step in 1..=total {
         let at = (step - 1) % per_epoch;
         if at == 0 {
@@ -142,11 +157,7 @@ pub(crate) fn train(
         }
     }
     let parameters = stopping.best;
-    Ok(Trained {
-        member: Member { form: form.clone(), parameters },
-        steps: stopping.best_step,
-        likelihood: stopping.best_score,
-    })
+    Ok(Trained { member: Member { form: form.clone(), parameters, trees: None }, steps: stopping.best_step })
 }
 
 /// Keeps the parameters with the best held-out likelihood.
@@ -166,7 +177,7 @@ impl<'a> Stopping<'a> {
     }
 
     fn should_stop(&mut self, form: &Form, parameters: &[f32], step: usize, every: usize) -> bool {
-        let member = Member { form: form.clone(), parameters: parameters.to_vec() };
+        let member = Member { form: form.clone(), parameters: parameters.to_vec(), trees: None };
         let score = match self.held_out.is_empty() {
             true => step as f64,
             false => mean(&member.log_likelihoods(self.rows, &self.held_out)),
@@ -214,8 +225,13 @@ enum ElementLikelihood {
 impl<'a> Learner<'a> {
     /// A network with these parameters, which learns from `subjects` subjects. Of every class, the smoothness of its curve.
     pub(super) fn new(form: &'a Form, smoothness: &[f64], subjects: usize, parameters: Vec<f32>) -> Self {
+        Self::with_precisions(form, form.precisions(smoothness), subjects, parameters)
+    }
+
+    /// The same with given prior precisions.
+    fn with_precisions(form: &'a Form, precisions: Vec<f32>, subjects: usize, parameters: Vec<f32>) -> Self {
         let share = 1.0 / subjects.max(1) as f32;
-        let precisions = form.precisions(smoothness).into_iter().map(|precision| precision * share).collect();
+        let precisions = precisions.into_iter().map(|precision| precision * share).collect();
         let average = parameters.clone();
         let adam = Adam::new(parameters);
         Self { form, parts: form.parts(), subjects, adam, precisions, average, scratch: Scratch::default() }
@@ -253,7 +269,7 @@ impl<'a> Learner<'a> {
 
     /// The network with the averaged parameters.
     pub(super) fn averaged(&self) -> Member {
-        Member { form: self.form.clone(), parameters: self.average.clone() }
+        Member { form: self.form.clone(), parameters: self.average.clone(), trees: None }
     }
 
     /// The number of steps so far.
@@ -282,7 +298,7 @@ impl<'a> Learner<'a> {
         logits.resize(classes, 0.0);
         likelihoods.clear();
         for &row in of_subject {
-            form.forward(parts, parameters, rows.input(row), pass);
+            form.forward(parts, parameters, rows.input(row), rows.offset(row), pass);
             logits.iter_mut().zip(&pass.logits).for_each(|(sum, logit)| *sum += logit);
             for (k, joint) in joint.iter_mut().enumerate() {
                 for (j, &y) in rows.outcome(row).iter().enumerate() {
@@ -317,7 +333,7 @@ impl<'a> Learner<'a> {
         }
         for (r, &row) in of_subject.iter().enumerate() {
             if of_subject.len() > 1 {
-                form.forward(parts, parameters, rows.input(row), pass);
+                form.forward(parts, parameters, rows.input(row), rows.offset(row), pass);
             }
             slopes.means.clear();
             slopes.log_scales.clear();
@@ -387,7 +403,8 @@ impl Learner<'_> {
 
     /// The log-likelihood of the training subjects with that of the prior.
     pub(super) fn objective(&self, task: &Task<'_>) -> f64 {
-        let member = Member { form: self.form.clone(), parameters: self.adam.parameters.clone() };
+        let member =
+            Member { form: self.form.clone(), parameters: self.adam.parameters.clone(), trees: None };
         let penalty = |(precision, p): (&f32, &f32)| f64::from(precision * p * p);
         let penalty: f64 = self.precisions.iter().zip(&self.adam.parameters).map(penalty).sum();
         let n = self.subjects as f64;
@@ -425,6 +442,8 @@ mod tests {
         Rows {
             inputs: values(6 * 3),
             outcomes: values(6 * 2),
+            offsets: values(6 * 2),
+            folds: HashMap::new(),
             observed: Some(observed),
             numeric: None,
             width: 3,
@@ -441,7 +460,13 @@ mod tests {
             outcome_laws: Vec::new(),
             x_cosines: vec![2, 0],
             t_cosines: vec![3],
+            t_values: Vec::new(),
             interactions: true,
+            class_interactions: true,
+            shared_response: true,
+            alike: false,
+            product_columns: vec![0, 1],
+            offsets: 2,
             hidden,
             weights,
             law,
@@ -468,7 +493,10 @@ mod tests {
 
     fn loss(form: &Form, rows: &Rows, parameters: Vec<f32>) -> f64 {
         let all: Vec<usize> = (0..rows.subjects.len()).collect();
-        -Member { form: form.clone(), parameters }.log_likelihoods(rows, &all).iter().sum::<f64>()
+        -Member { form: form.clone(), parameters, trees: None }
+            .log_likelihoods(rows, &all)
+            .iter()
+            .sum::<f64>()
     }
 
     /// Compares the gradient at random parameters with differences of the loss.
@@ -533,7 +561,7 @@ mod tests {
         let rows = rows();
         let form = form(NoiseLaw::Skewed, ClassWeights::CovariatesAndTreatment, true, 4);
         let parameters = random_parameters(&form);
-        let member = Member { form: form.clone(), parameters: parameters.clone() };
+        let member = Member { form: form.clone(), parameters: parameters.clone(), trees: None };
         let start = member.posteriors(&rows, &[0, 1, 2]);
         let [free, given] = [None, Some(&start[..])].map(|start| gradient(&form, &rows, &parameters, start));
         assert!(free.iter().zip(&given).all(|(a, b)| (a - b).abs() < 1e-5));
@@ -547,7 +575,8 @@ mod tests {
         let form = form(NoiseLaw::Skewed, ClassWeights::CovariatesAndTreatment, true, 4);
         let responsibilities = [0.6, 0.3, 0.1].repeat(3);
         let start = Solution { responsibilities, evidence: 0.0, smoothness: vec![1.0; 3] };
-        let task = Task { rows: &rows, train: &[0, 1, 2], held_out: &[0, 2], start: &start };
+        let task =
+            Task { rows: &rows, train: &[0, 1, 2], held_out: &[0, 2], start: &start, coefficients: None };
         let schedule = Schedule { steps: 200, batch: 2, learning_rate: 5e-3 };
         let results = with_each_isa(1, || {
             let trained = train(&form, &task, &schedule, &mut stream(3, &["train"]), &()).unwrap();

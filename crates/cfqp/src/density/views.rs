@@ -1,15 +1,13 @@
 //! What members say of the rows of a subject: classes, scores and predictions; and the distribution of an answer.
 
+use super::correlation::Correlation;
 use super::heads::HeadInput;
-use super::levels::Correlation;
 use super::member::Evaluator;
-use super::network::ClassWeights;
+use super::network::{ClassWeights, Pass};
 use super::rows::Rows;
 use super::scale::OutcomeScale;
 use crate::math::{GaussianComponent, log_sum_exp_of};
 
-/// The smallest standard deviation of a component, in standardised outcomes; rounding errors are smaller.
-const MIN_DEVIATION: f64 = 1e-4;
 /// A question about the rows of some subjects, with treatments of every row, standardised, `[rows, d_t]`.
 #[derive(Clone, Copy)]
 pub(crate) struct Question<'a> {
@@ -19,30 +17,50 @@ pub(crate) struct Question<'a> {
     pub rho: Correlation,
 }
 
-/// The distribution of one element of an answer, before calibration.
+/// The smallest standard deviation of a component, in standardised outcomes; rounding errors are smaller.
+const MIN_DEVIATION: f64 = 1e-4;
+
+/// The distribution of one element of an answer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Distribution {
     pub components: Vec<GaussianComponent>,
-    /// The variance between members of the class of every component.
-    pub between: Vec<f64>,
-    /// The mean of every member; of outcomes that are not numbers with fresh noise, as what a unit showed is the same for
-    /// all members.
+    /// The sum of the point answers, and of their weights.
+    pub point: f64,
+    pub weight: f64,
+    /// The mean answer without every fold; of outcomes that are not numbers with fresh noise, as what a unit showed is the same
+    /// for all members.
     pub members: Vec<f64>,
+    /// The sum of the weights of those means.
+    member_weight: f64,
+    /// The probability that the answer depends on which class under one treatment is which under the other.
+    pub unidentified: f64,
 }
 
 impl Distribution {
-    /// The mean.
+    /// The point answer.
     pub(crate) fn mean(&self) -> f64 {
-        self.components.iter().map(|component| component.weight * component.mean).sum()
+        self.point / self.weight
     }
 
-    /// The components, widened by `spread` standard deviations between members.
-    pub(crate) fn widened(&self, spread: f64) -> Vec<GaussianComponent> {
-        let widen = |(component, between): (&GaussianComponent, &f64)| GaussianComponent {
-            deviation: (component.deviation.powi(2) + spread.powi(2) * between).sqrt().max(MIN_DEVIATION),
-            ..*component
-        };
-        self.components.iter().zip(&self.between).map(widen).collect()
+    /// Adds the answers of the members of a group, each a weight and a sum.
+    pub(super) fn add_members(&mut self, weight: f64, sums: &[(f64, f64)]) {
+        self.members.resize(sums.len().max(self.members.len()), 0.0);
+        self.member_weight += weight;
+        let count = sums.len();
+        for (i, member) in self.members.iter_mut().enumerate() {
+            let (own, sum) = sums[i % count];
+            *member += weight * sum / own.max(f64::MIN_POSITIVE);
+        }
+    }
+
+    /// Makes weights add up to 1 and deviations positive.
+    pub(super) fn normalise(&mut self) {
+        let total: f64 = self.components.iter().map(|component| component.weight).sum();
+        for component in &mut self.components {
+            component.weight /= total;
+            component.deviation = component.deviation.max(MIN_DEVIATION);
+        }
+        self.members.iter_mut().for_each(|member| *member /= self.member_weight);
     }
 }
 
@@ -51,15 +69,6 @@ pub(crate) struct ClassView {
     pub posterior: f64,
     /// Normal scores of every element of every row, `[rows, d]`; NaN where missing.
     pub scores: Vec<f64>,
-    /// log s of every element of every row, `[rows, d]`.
-    pub(super) log_scales: Vec<f64>,
-}
-
-impl ClassView {
-    /// The smaller scale over the larger one, of element `j` of the `i`-th row and its prediction.
-    pub(super) fn scale_ratio(&self, prediction: &Prediction, i: usize, k: usize, j: usize, d: usize) -> f64 {
-        (-(self.log_scales[i * d + j] - prediction.to.log_scales[k * d + j]).abs()).exp()
-    }
 }
 
 /// Posterior and scores of every class. The class weights are those of the mean logits of the rows whose treatment is
@@ -69,7 +78,6 @@ pub(crate) fn class_views(member: &mut Evaluator<'_>, rows: &Rows, of_subject: &
     let mut joint = vec![0.0; classes];
     let mut logits = vec![0.0; classes];
     let mut scores = vec![Vec::with_capacity(of_subject.len() * d); classes];
-    let mut log_scales = scores.clone();
     let by_treatment = member.member.form.weights == ClassWeights::CovariatesAndTreatment;
     let unknown_t = |row: usize| rows.possible_treatments.get(&row).filter(|_| by_treatment);
     let any_known = of_subject.iter().any(|&row| unknown_t(row).is_none());
@@ -77,7 +85,7 @@ pub(crate) fn class_views(member: &mut Evaluator<'_>, rows: &Rows, of_subject: &
     for &row in of_subject {
         let unknown_t = unknown_t(row);
         let averaged = unknown_t.filter(|_| !any_known).map(|t| mean_log_weights(member, rows.input(row), t));
-        member.forward(rows.input(row));
+        member.forward_row(rows, row);
         member.add_densities(rows, row, &mut joint);
         if unknown_t.is_none() || !any_known {
             let of_row = averaged.as_ref().unwrap_or(&member.pass.logits);
@@ -86,18 +94,13 @@ pub(crate) fn class_views(member: &mut Evaluator<'_>, rows: &Rows, of_subject: &
         }
         for (k, scores) in scores.iter_mut().enumerate() {
             scores.extend((0..d).map(|j| member.score(rows, row, k, j)));
-            log_scales[k].extend_from_slice(&member.pass.log_scales[k * d..][..d]);
         }
     }
     logits.iter_mut().for_each(|logit| *logit /= counted);
     joint.iter_mut().zip(&logits).for_each(|(joint, logit)| *joint += logit);
     let total = log_sum_exp_of(&joint);
-    let each = joint.iter().zip(scores).zip(log_scales);
-    each.map(|((joint, scores), log_scales)| {
-        let posterior = (joint - total).exp();
-        ClassView { posterior, scores, log_scales }
-    })
-    .collect()
+    let each = joint.iter().zip(scores);
+    each.map(|(joint, scores)| ClassView { posterior: (joint - total).exp(), scores }).collect()
 }
 
 /// log of the mean of w_k(x, t) over `treatments`, `[n, d_t]`, in place of the treatment of `input`.
@@ -108,7 +111,7 @@ fn mean_log_weights(member: &mut Evaluator<'_>, input: &[f32], treatments: &[f32
     let covariates = input.len() - d_t;
     for t in treatments.chunks_exact(d_t) {
         input[covariates..].copy_from_slice(t);
-        member.forward(&input);
+        member.forward(&input, None);
         let total = log_sum_exp_of(&member.pass.logits);
         sums.iter_mut().zip(&member.pass.logits).for_each(|(sum, logit)| *sum += (logit - total).exp());
     }
@@ -121,19 +124,23 @@ fn mean_log_weights(member: &mut Evaluator<'_>, input: &[f32], treatments: &[f32
 pub(crate) struct Location {
     means: Vec<f32>,
     log_scales: Vec<f64>,
+    /// Of the class weights, not normalised.
+    logits: Vec<f64>,
 }
 
 impl Location {
-    /// Those of covariates `x` under treatment `t`.
-    pub(crate) fn new(member: &mut Evaluator<'_>, x: &[f32], t: &[f32]) -> Self {
+    /// Those of covariates `x` under treatment `t`, of a row of `fold` if the model was fitted to it.
+    pub(crate) fn new(member: &mut Evaluator<'_>, x: &[f32], t: &[f32], fold: Option<usize>) -> Self {
         let input: Vec<f32> = x.iter().chain(t).copied().collect();
-        member.forward(&input);
-        Self { means: member.pass.means.clone(), log_scales: member.pass.log_scales.clone() }
+        member.forward(&input, fold);
+        let Pass { means, log_scales, logits, .. } = &member.pass;
+        Self { means: means.clone(), log_scales: log_scales.clone(), logits: logits.clone() }
     }
 
-    /// The smaller scale over the larger one, of element `i` here and there.
-    pub(crate) fn scale_ratio(&self, other: &Self, i: usize) -> f64 {
-        (-(self.log_scales[i] - other.log_scales[i]).abs()).exp()
+    /// The class weights.
+    pub(super) fn weights(&self) -> Vec<f64> {
+        let total = log_sum_exp_of(&self.logits);
+        self.logits.iter().map(|logit| (logit - total).exp()).collect()
     }
 
     /// The change of the mean of element `i` from here to there.
@@ -177,14 +184,15 @@ impl Prediction {
         let d_t = question.to.len() / question.rows.len();
         let (x, own) = question.rows.input(row).split_at(question.rows.width - d_t);
         let has_others = !member.member.form.outcome_laws.is_empty();
-        let here = has_others.then(|| Location::new(member, x, own));
-        let mut under = |t: &[f32]| Location::new(member, x, &t[row * d_t..][..d_t]);
+        let fold = question.rows.folds.get(&row).copied();
+        let here = has_others.then(|| Location::new(member, x, own, fold));
+        let mut under = |t: &[f32]| Location::new(member, x, &t[row * d_t..][..d_t], fold);
         Self { to: under(question.to), from: question.from.map(&mut under), here }
     }
 
-    /// The outcome, or the effect, at residual z, in standardised outcomes.
-    pub(super) fn value(&self, i: usize, z: f64, scale: OutcomeScale) -> f64 {
-        let to = scale.restore(self.to.at(i, z));
-        to - self.from.as_ref().map_or(0.0, |from| scale.restore(from.at(i, z)))
+    /// The outcome, or the effect, at residual z, in standardised outcomes; of the heads under both treatments.
+    pub(super) fn value(&self, heads: [usize; 2], z: f64, scale: OutcomeScale) -> f64 {
+        let to = scale.restore(self.to.at(heads[0], z));
+        to - self.from.as_ref().map_or(0.0, |from| scale.restore(from.at(heads[1], z)))
     }
 }

@@ -138,7 +138,7 @@ fn amount_scale(values: &[f64]) -> OutcomeScale {
 }
 
 /// The observed values of element `j`, standardised if they are numbers.
-fn observed_values(context: &Context<'_>, j: usize) -> Vec<f64> {
+pub(super) fn observed_values(context: &Context<'_>, j: usize) -> Vec<f64> {
     let d = context.scaler.y.elements();
     let all: Vec<usize> = (0..context.data.len()).collect();
     let outcomes = context.batcher().outcomes(&all);

@@ -77,7 +77,7 @@ fn quantile(components: &[GaussianComponent], p: f64, z: f64) -> f64 {
 }
 
 /// F(y)
-pub(crate) fn mixture_cdf(components: &[GaussianComponent], y: f64) -> f64 {
+fn mixture_cdf(components: &[GaussianComponent], y: f64) -> f64 {
     components.iter().map(|component| component.weight * component.cdf(y)).sum()
 }
 

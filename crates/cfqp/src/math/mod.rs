@@ -18,7 +18,7 @@ pub(crate) use coverage::coverage;
 pub(crate) use linear::{
     GrowingCholesky, NotPositiveDefinite, cholesky, cholesky_solve, dot, solve_lower, solve_with_factor,
 };
-pub(crate) use mixture_quantile::{GaussianComponent, central_interval, mixture_cdf};
+pub(crate) use mixture_quantile::{GaussianComponent, central_interval};
 pub(crate) use partition::best_assignment;
 pub use partition::{adjusted_rand_index, best_matching, class_accuracy};
 pub(crate) use quadrature::{QuadratureNode, UNIFORM_NODES};

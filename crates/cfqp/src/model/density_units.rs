@@ -27,6 +27,8 @@ pub(crate) fn density_rows(batcher: &Batcher<'_>, laws: &[HeadLaw], scales: &[Ou
     Rows {
         inputs,
         outcomes,
+        offsets: Vec::new(),
+        folds: HashMap::new(),
         observed,
         numeric: None,
         width,

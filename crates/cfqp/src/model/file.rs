@@ -14,10 +14,11 @@ use super::header::{DensityHeader, Header, MixtureHeader};
 use super::mixture::Mixture;
 use super::predictor::{ClassNetworks, Predictor};
 use crate::data::{NamedArray, container_bytes, read_bytes, read_container, write_container};
-use crate::density::{Ensemble, Member};
+use crate::density::{Ensemble, KnownRows, Member};
 use crate::models::{Net, Shapes};
 use crate::nn::{load_weights, save_weights};
 use crate::runtime::{Pool, Resources};
+use crate::trees::Boosted;
 use crate::{Error, Result, stream};
 
 /// What errors call a model that is not in a file.
@@ -31,6 +32,14 @@ fn network_prefix(mixture: usize, member: usize, network: usize) -> String {
 /// The name of the parameters of a mixture density network.
 fn density_name(member: usize) -> String {
     format!("density.{member}")
+}
+
+/// The name of the rows that trees were fitted to.
+const KNOWN_ROWS: &str = "known_rows";
+
+/// The name of the trees of a fold.
+fn trees_name(fold: usize, i: usize) -> String {
+    format!("trees.{fold}.{i}")
 }
 
 impl Model {
@@ -64,6 +73,24 @@ impl Model {
                 for (i, member) in ensemble.members.iter().enumerate() {
                     let values = member.parameters.clone();
                     arrays.push(NamedArray { name: density_name(i), shape: vec![values.len()], values });
+                }
+                for (fold, trees) in ensemble.trees.iter().enumerate() {
+                    for (i, trees) in trees.iter().enumerate() {
+                        let values = trees.to_array();
+                        arrays.push(NamedArray {
+                            name: trees_name(fold, i),
+                            shape: vec![values.len()],
+                            values,
+                        });
+                    }
+                }
+                if !ensemble.known.is_empty() {
+                    let values = ensemble.known.to_array();
+                    arrays.push(NamedArray {
+                        name: KNOWN_ROWS.to_owned(),
+                        shape: vec![values.len()],
+                        values,
+                    });
                 }
             }
         }
@@ -153,7 +180,7 @@ impl Header {
     fn read_density<'a>(
         &self,
         density: &DensityHeader,
-        arrays: &mut impl Iterator<Item = &'a NamedArray>,
+        arrays: &mut Peekable<impl Iterator<Item = &'a NamedArray>>,
     ) -> Result<Predictor> {
         let mut members = Vec::new();
         for (i, form) in density.forms.iter().enumerate() {
@@ -164,17 +191,39 @@ impl Header {
             let hint = "the file is damaged: fit the model again";
             let problem = || Error::data(density_name(i), "the parameters are missing or damaged", hint);
             let array = sound.ok_or_else(problem)?;
-            members.push(Member { form: form.clone(), parameters: array.values.clone() });
+            members.push(Member { form: form.clone(), parameters: array.values.clone(), trees: None });
         }
-        Ok(Predictor::Density(Ensemble {
+        let mut ensemble = Ensemble {
             members,
+            groups: density.groups(),
             scales: density.scales.clone(),
-            calibration: density.calibration.clone(),
-            chance_calibration: density.chance_calibration.clone(),
+            ranges: density.ranges.clone(),
+            trees: Vec::new(),
+            known: KnownRows::default(),
             learned_rho: density.learned_rho,
-            error_ratio: density.error_ratio,
-            common_error: density.common_error,
-        }))
+        };
+        let (folds, offsets) = ensemble.tree_counts();
+        let mut trees = Vec::new();
+        for fold in 0..folds {
+            let mut of_fold = Vec::new();
+            for i in 0..offsets {
+                let name = trees_name(fold, i);
+                let array = arrays.next().filter(|array| array.name == name);
+                let columns = density.forms[0].inputs();
+                let found = array.and_then(|array| Boosted::from_array(columns, &array.values));
+                let hint = "the file is damaged: fit the model again";
+                of_fold
+                    .push(found.ok_or_else(|| Error::data(name, "the trees are missing or damaged", hint))?);
+            }
+            trees.push(of_fold.into());
+        }
+        ensemble.set_trees(trees);
+        if let Some(array) = arrays.next_if(|array| array.name == KNOWN_ROWS) {
+            let hint = "the file is damaged: fit the model again";
+            let problem = || Error::data(KNOWN_ROWS, "the rows are damaged", hint);
+            ensemble.known = KnownRows::from_array(&array.values, folds).ok_or_else(problem)?;
+        }
+        Ok(Predictor::Density(ensemble))
     }
 
     /// The `i`-th mixture of the file, whose arrays come next.

@@ -11,7 +11,7 @@ use super::{FitReport, Support};
 use crate::config::{Base, FitConfig};
 use crate::data::table::Layout;
 use crate::data::{Dataset, OutcomeKind, Scaler};
-use crate::density::{ClassWeights, NoiseLaw};
+use crate::density::{ClassWeights, Group, JACKKNIFE_RATIO, NoiseLaw};
 use crate::models::Shapes;
 use crate::runtime::Pool;
 use crate::{Error, Result};
@@ -125,6 +125,7 @@ impl Model {
             }
             Predictor::Density(ensemble) => {
                 ensemble.members = vec![ensemble.members.swap_remove(member)];
+                ensemble.groups = vec![Group { members: 1, weight: 1.0, error_ratio: 1.0 }];
                 // a member may have another number of classes
                 one.header.classes = ensemble.classes();
             }
@@ -155,7 +156,7 @@ impl Model {
     pub(crate) fn member_error_ratios(&self) -> [f64; 2] {
         match &self.predictor {
             Predictor::ClassNetworks(networks) => [f64::from(networks.calibration.member_factor), 0.0],
-            Predictor::Density(ensemble) => [ensemble.error_ratio, ensemble.common_error],
+            Predictor::Density(_) => [JACKKNIFE_RATIO, 0.0],
         }
     }
 

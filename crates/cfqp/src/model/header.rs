@@ -1,5 +1,6 @@
 //! The header of a model file: everything except the arrays.
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use super::mixture::Mixture;
@@ -8,7 +9,7 @@ use super::{Calibration, FitReport, Prior, Scales};
 use crate::config::FitConfig;
 use crate::data::Scaler;
 use crate::data::table::{Layout, UnitShapes};
-use crate::density::{Ensemble, Form, LevelCalibration, OutcomeScale};
+use crate::density::{Ensemble, Form, Group, OutcomeRange, OutcomeScale};
 use crate::models::{BaseConfig, Shapes};
 
 /// Largest number of elements of one unit that a model file may have.
@@ -50,34 +51,55 @@ pub(crate) struct DensityHeader {
     /// The form of every member.
     pub forms: Vec<Form>,
     pub scales: Vec<OutcomeScale>,
-    pub calibration: LevelCalibration,
-    /// Of intervals of probabilities, if there are any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub chance_calibration: Option<LevelCalibration>,
+    /// The groups of members; absent in files of 0.1.0.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<Group>,
+    /// The range of every element of the outcomes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ranges: Vec<OutcomeRange>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub learned_rho: Option<f64>,
-    /// The variance of the error of the ensemble over that between members, as far as members err independently.
-    pub error_ratio: f64,
-    /// The variance of the error that all members have in common over that between members.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub common_error: f64,
+    /// What files of 0.1.0 have, and is not used any more.
+    #[serde(default, skip_serializing)]
+    calibration: IgnoredAny,
+    #[serde(default, skip_serializing)]
+    chance_calibration: IgnoredAny,
+    #[serde(default, skip_serializing)]
+    error_ratio: IgnoredAny,
+    #[serde(default, skip_serializing)]
+    common_error: IgnoredAny,
 }
 
-fn is_zero(value: &f64) -> bool {
-    *value == 0.0
-}
+/// The variance of the error of an ensemble over that between its members, where these are fitted to halves: files of 0.1.0.
+const HALVES_ERROR_RATIO: f64 = 4.0;
 
 impl DensityHeader {
     pub(crate) fn new(ensemble: &Ensemble) -> Self {
         Self {
             forms: ensemble.members.iter().map(|member| member.form.clone()).collect(),
             scales: ensemble.scales.clone(),
-            calibration: ensemble.calibration.clone(),
-            chance_calibration: ensemble.chance_calibration.clone(),
+            groups: ensemble.groups.clone(),
+            ranges: ensemble.ranges.clone(),
             learned_rho: ensemble.learned_rho,
-            error_ratio: ensemble.error_ratio,
-            common_error: ensemble.common_error,
+            calibration: IgnoredAny,
+            chance_calibration: IgnoredAny,
+            error_ratio: IgnoredAny,
+            common_error: IgnoredAny,
         }
+    }
+
+    /// The groups of members. Files of 0.1.0 have none: there, members with the same number of classes follow each other.
+    pub(crate) fn groups(&self) -> Vec<Group> {
+        if !self.groups.is_empty() {
+            return self.groups.clone();
+        }
+        let same = self.forms.chunk_by(|a, b| a.classes == b.classes);
+        let group = |forms: &[Form]| Group {
+            members: forms.len(),
+            weight: forms.len() as f64 / self.forms.len() as f64,
+            error_ratio: HALVES_ERROR_RATIO,
+        };
+        same.map(group).collect()
     }
 
     /// Whether it has the sizes of the header.
@@ -93,11 +115,30 @@ impl DensityHeader {
         let rho = self.learned_rho.is_none_or(|rho| (0.0..=1.0).contains(&rho));
         chosen
             && self.forms.iter().all(form)
-            && [self.error_ratio, self.common_error].iter().all(|ratio| (0.0..100.0).contains(ratio))
+            && self.are_sound_groups()
             && rho
+            && (self.ranges.is_empty() || self.ranges.len() == d)
+            && self.ranges.iter().all(OutcomeRange::is_sound)
             && self.scales.iter().all(|scale| scale.is_sound())
-            && self.calibration.is_sound()
-            && self.chance_calibration.as_ref().is_none_or(LevelCalibration::is_sound)
+    }
+}
+
+impl DensityHeader {
+    /// Whether the groups are those of the members: each of one form, with weights that add up to 1.
+    fn are_sound_groups(&self) -> bool {
+        let groups = self.groups();
+        let mut first = 0;
+        let sound = groups.iter().all(|group| {
+            let Some(forms) = self.forms.get(first..first + group.members) else { return false };
+            first += group.members;
+            let alike = forms.iter().all(|form| form.classes == forms[0].classes);
+            !forms.is_empty()
+                && alike
+                && (0.0..=1.0).contains(&group.weight)
+                && (0.0..1000.0).contains(&group.error_ratio)
+        });
+        let total: f64 = groups.iter().map(|group| group.weight).sum();
+        sound && first == self.forms.len() && (total - 1.0).abs() < 1e-6
     }
 }
 

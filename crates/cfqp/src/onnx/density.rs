@@ -11,9 +11,9 @@ use super::output::{ElementScale, Output};
 use crate::data::Scaler;
 use crate::density::{
     ClassWeights, Form, MAX_LOGIT_CHANGE, MAX_SCALE_CHANGE, Member, OutcomeScale, T_HALF_RANGE, X_HALF_RANGE,
-    interaction_count,
 };
 use crate::models::Shapes;
+use crate::trees::{Boosted, TreeNode};
 
 /// The graph of a member whose outcomes are numbers.
 pub(super) fn member_graph(
@@ -26,7 +26,8 @@ pub(super) fn member_graph(
     let input = Input::declare(&mut graph, shapes, scaler);
     let x = graph.concatenate(&input.covariates(), 1);
     let inputs = graph.concatenate(&[x.clone(), input.t.clone()], 1);
-    let network = Network { form: &member.form, parameters: &member.parameters };
+    let network =
+        Network { form: &member.form, parameters: &member.parameters, trees: member.trees.as_deref() };
     let batch = Batch { x, t: input.t, inputs };
     let classes = member.form.classes;
     let output = Output {
@@ -62,6 +63,7 @@ struct Batch {
 struct Network<'a> {
     form: &'a Form,
     parameters: &'a [f32],
+    trees: Option<&'a [Boosted]>,
 }
 
 /// Features and their weights `[features, classes x outcomes]`.
@@ -79,7 +81,9 @@ impl Network<'_> {
     fn means(&self, graph: &mut Graph, batch: &Batch) -> Value {
         let mut terms = vec![self.linear_term(batch)];
         terms.extend(self.cosine_term(graph, batch));
-        terms.extend(self.interaction_term(graph, batch));
+        terms.extend(self.value_terms(graph, batch));
+        terms.extend(self.product_term(graph, batch));
+        terms.extend(self.tree_term(graph, batch));
         terms.extend(self.hidden_term(graph, batch));
         let features: Vec<Value> = terms.iter().map(|term| term.features.clone()).collect();
         let features = graph.concatenate(&features, 1);
@@ -107,6 +111,28 @@ impl Network<'_> {
         self.in_all_classes(|j| additive[j * width + i])
     }
 
+    /// The weights of the `i`-th function of the treatments: of each class, and of all if they share some.
+    fn treatment(&self, i: usize) -> Vec<f32> {
+        let mut row = self.curve(self.form.x_cosines.len() + i).to_vec();
+        if self.form.shared_response {
+            add(&mut row, &self.additive(self.first_shared_treatment() + i));
+        }
+        row
+    }
+
+    /// The place of the functions of treatments among the features that all classes share.
+    fn first_shared_treatment(&self) -> usize {
+        let basis = self.form.basis();
+        basis.covariates() + if self.form.interactions { basis.products() } else { 0 }
+    }
+
+    /// The place of the first function of every treatment.
+    fn treatment_places(&self) -> Vec<usize> {
+        let basis = self.form.basis();
+        let width = |j: usize| 1 + self.form.t_cosines[j].max(basis.values(j).len());
+        (0..self.form.t_cosines.len()).map(|j| (0..j).map(width).sum()).collect()
+    }
+
     /// Covariates, with the weights of each class and those of all, and treatments.
     fn linear_term(&self, batch: &Batch) -> Term {
         let mut weights = Vec::new();
@@ -117,11 +143,7 @@ impl Network<'_> {
             weights.extend(row);
             place += 1 + cosines;
         }
-        let mut place = self.form.x_cosines.len();
-        for cosines in &self.form.t_cosines {
-            weights.extend_from_slice(self.curve(place));
-            place += 1 + cosines;
-        }
+        weights.extend(self.treatment_places().into_iter().flat_map(|place| self.treatment(place)));
         Term { features: batch.inputs.clone(), weights }
     }
 
@@ -140,11 +162,9 @@ impl Network<'_> {
             (1..=count).for_each(|j| push(i, X_HALF_RANGE, j, &self.additive(place + j)));
             place += 1 + count;
         }
-        let mut place = x_cosines.len();
-        for (i, &count) in t_cosines.iter().enumerate() {
+        for (i, (&count, place)) in t_cosines.iter().zip(self.treatment_places()).enumerate() {
             let column = x_cosines.len() + i;
-            (1..=count).for_each(|j| push(column, T_HALF_RANGE, j, self.curve(place + j)));
-            place += 1 + count;
+            (1..=count).for_each(|j| push(column, T_HALF_RANGE, j, &self.treatment(place + j)));
         }
         if columns.is_empty() {
             return None;
@@ -157,33 +177,73 @@ impl Network<'_> {
         Some(Term { features: graph.apply("Cos", &[&angle]), weights })
     }
 
-    /// Covariates times the treatment within its usual range, and times a cosine of it.
-    fn interaction_term(&self, graph: &mut Graph, batch: &Batch) -> Option<Term> {
-        let Form { x_cosines, t_cosines, interactions, .. } = self.form;
-        if !interactions {
+    /// The hat functions of treatments of few values.
+    fn value_terms(&self, graph: &mut Graph, batch: &Batch) -> Vec<Term> {
+        let mut terms = Vec::new();
+        for (j, place) in self.treatment_places().into_iter().enumerate() {
+            let values = self.form.basis().values(j).to_vec();
+            if !values.is_empty() {
+                let weights = (1..=values.len()).flat_map(|i| self.treatment(place + i)).collect();
+                terms.push(Term { features: hats(graph, batch, j, &values), weights });
+            }
+        }
+        terms
+    }
+
+    /// Covariates times functions of the treatments: the treatment within its usual range and a cosine of it, or hat functions.
+    fn product_term(&self, graph: &mut Graph, batch: &Batch) -> Option<Term> {
+        let Form { interactions, class_interactions, product_columns, .. } = self.form;
+        let basis = self.form.basis();
+        let count = basis.products();
+        if !(*interactions || *class_interactions) || count == 0 {
             return None;
         }
-        let range = T_HALF_RANGE as f32;
-        let t = graph.clip(&batch.t, -range, range);
-        let factor = graph.number(PI / range);
-        let angle = graph.multiply(&t, &factor);
-        let cosine = graph.apply("Cos", &[&angle]);
-        let both = graph.concatenate(&[t, cosine], 1);
-        let d_t = t_cosines.len();
-        let of_treatment =
-            |(j, &cosines): (usize, &usize)| [j, d_t + j].into_iter().take(interaction_count(cosines));
-        let columns: Vec<i64> =
-            t_cosines.iter().enumerate().flat_map(of_treatment).map(|c| c as i64).collect();
-        let factors = select(graph, &both, &columns);
-        let factors = graph.reshape(&factors, &[columns.len(), 1]);
-        let x = graph.reshape(&batch.x, &[1, x_cosines.len()]);
+        let mut factors = Vec::new();
+        for j in 0..self.form.t_cosines.len() {
+            let values = basis.values(j).to_vec();
+            if !values.is_empty() {
+                factors.push(hats(graph, batch, j, &values));
+                continue;
+            }
+            let range = T_HALF_RANGE as f32;
+            let t = select(graph, &batch.t, &[j as i64]);
+            let t = graph.clip(&t, -range, range);
+            factors.push(t.clone());
+            if basis.factors(j) > 1 {
+                let factor = graph.number(PI / range);
+                let angle = graph.multiply(&t, &factor);
+                factors.push(graph.apply("Cos", &[&angle]));
+            }
+        }
+        let factors = graph.concatenate(&factors, 1);
+        let factors = graph.reshape(&factors, &[count / product_columns.len(), 1]);
+        let columns: Vec<i64> = product_columns.iter().map(|&column| column as i64).collect();
+        let x = select(graph, &batch.x, &columns);
+        let x = graph.reshape(&x, &[1, columns.len()]);
         let products = graph.multiply(&factors, &x);
-        let count = columns.len() * x_cosines.len();
-        let first: usize = x_cosines.iter().map(|cosines| 1 + cosines).sum();
-        Some(Term {
-            features: graph.reshape(&products, &[count]),
-            weights: (first..first + count).flat_map(|i| self.additive(i)).collect(),
-        })
+        let first_of_class = self.form.x_cosines.len() + basis.treatments();
+        let weights = (0..count).flat_map(|i| {
+            let mut row = if *interactions { self.additive(basis.covariates() + i) } else { Vec::new() };
+            match (row.is_empty(), *class_interactions) {
+                (true, _) => row = self.curve(first_of_class + i).to_vec(),
+                (false, true) => add(&mut row, self.curve(first_of_class + i)),
+                (false, false) => {}
+            }
+            row
+        });
+        Some(Term { features: graph.reshape(&products, &[count]), weights: weights.collect() })
+    }
+
+    /// Predictions of trees.
+    fn tree_term(&self, graph: &mut Graph, batch: &Batch) -> Option<Term> {
+        let trees = self.trees?;
+        let predictions: Vec<Value> = trees
+            .iter()
+            .map(|trees| graph.apply_trees("TreeEnsembleRegressor", &[&batch.inputs], tree_attributes(trees)))
+            .collect();
+        let first = self.first_shared_treatment() + self.form.shared_treatments();
+        let weights = (first..first + trees.len()).flat_map(|i| self.additive(i)).collect();
+        Some(Term { features: graph.concatenate(&predictions, 1), weights })
     }
 
     /// The hidden layers.
@@ -245,6 +305,52 @@ impl Network<'_> {
         let change = graph.clip(&change, -MAX_LOGIT_CHANGE as f32, MAX_LOGIT_CHANGE as f32);
         graph.add(&constant, &change)
     }
+}
+
+/// The hat functions of the values of treatment `j`: differences of ramps from each value to the next.
+fn hats(graph: &mut Graph, batch: &Batch, j: usize, values: &[f32]) -> Value {
+    let ramps = values.len() - 1;
+    let t = select(graph, &batch.t, &vec![j as i64; ramps]);
+    let slopes: Vec<f32> = values.windows(2).map(|pair| 1.0 / (pair[1] - pair[0])).collect();
+    let shifts: Vec<f32> = values.iter().zip(&slopes).map(|(value, slope)| -value * slope).collect();
+    let (slopes, shifts) = (graph.constant(&slopes, &[ramps]), graph.constant(&shifts, &[ramps]));
+    let ramp = graph.multiply(&t, &slopes);
+    let ramp = graph.add(&ramp, &shifts);
+    let ramp = graph.clip(&ramp, 0.0, 1.0);
+    let mut weights = vec![0.0; ramps * values.len()];
+    for i in 0..ramps {
+        weights[i * values.len() + i] = -1.0;
+        weights[i * values.len() + i + 1] = 1.0;
+    }
+    let mut bias = vec![0.0; values.len()];
+    bias[0] = 1.0;
+    graph.affine(&ramp, &weights, &bias)
+}
+
+/// The attributes of an operation that predicts with trees.
+fn tree_attributes(trees: &Boosted) -> Vec<Attribute> {
+    let nodes = trees.nodes();
+    let ints = |of: fn(&TreeNode) -> i64| nodes.iter().map(of).collect::<Vec<i64>>();
+    let leaves: Vec<&TreeNode> = nodes.iter().filter(|node| node.is_leaf()).collect();
+    let of_leaves = |of: fn(&TreeNode) -> i64| leaves.iter().map(|node| of(node)).collect::<Vec<i64>>();
+    let mode = |node: &TreeNode| if node.is_leaf() { "LEAF" } else { "BRANCH_LEQ" }.to_owned();
+    let value = |node: &TreeNode| if node.is_leaf() { 0.0 } else { node.value };
+    vec![
+        Attribute::ints("nodes_treeids", &ints(|node| node.tree)),
+        Attribute::ints("nodes_nodeids", &ints(|node| node.node)),
+        Attribute::ints("nodes_featureids", &ints(|node| node.column)),
+        Attribute::ints("nodes_truenodeids", &ints(|node| node.left)),
+        Attribute::ints("nodes_falsenodeids", &ints(|node| if node.is_leaf() { 0 } else { node.left + 1 })),
+        Attribute::ints("nodes_missing_value_tracks_true", &ints(|node| i64::from(node.missing_left))),
+        Attribute::strings("nodes_modes", nodes.iter().map(mode).collect()),
+        Attribute::floats("nodes_values", nodes.iter().map(value).collect()),
+        Attribute::ints("target_treeids", &of_leaves(|node| node.tree)),
+        Attribute::ints("target_nodeids", &of_leaves(|node| node.node)),
+        Attribute::ints("target_ids", &of_leaves(|_| 0)),
+        Attribute::floats("target_weights", leaves.iter().map(|node| node.value).collect()),
+        Attribute::floats("base_values", vec![trees.base() as f32]),
+        Attribute::int("n_targets", 1),
+    ]
 }
 
 /// Columns of a matrix.

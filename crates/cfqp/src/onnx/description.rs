@@ -3,13 +3,14 @@
 use serde::Serialize;
 
 use crate::config::Base;
+use crate::data::ChannelScaler;
 use crate::data::table::Layout;
-use crate::density::{Ensemble, Member, Noise};
+use crate::density::{Ensemble, Noise, OutcomeRange};
 use crate::math::UNIFORM_NODES;
 use crate::model::{Calibration, ClassNetworks, Components, Model, Predictor, SparseEffects};
 
 /// The version of the format of the folder.
-const FORMAT_VERSION: u32 = 1;
+const FORMAT_VERSION: u32 = 2;
 
 /// The content of `model.json`.
 #[derive(Debug, Serialize)]
@@ -40,6 +41,10 @@ struct MemberDescription {
     file: String,
     classes: usize,
     noise: NoiseDescription,
+    /// The group of members of one form that it belongs to; classes are those of group 0.
+    group: usize,
+    /// The weight of its answers; those of all members add up to 1.
+    weight: f64,
 }
 
 /// The law of a standardised residual z = (y - mean) / scale.
@@ -77,8 +82,12 @@ enum AnswerDescription<'a> {
     Density {
         /// Smallest and largest outcome of elements whose logarithm is modelled.
         log_range: Vec<Option<[f64; 2]>>,
+        /// What answers about elements of positive outcomes are at least.
+        floor: Vec<Option<f64>>,
         /// Means of slices of equal probability of a normal score.
         slices: Vec<f64>,
+        /// Whether all treatments have few values: then the class under one need not be that under another.
+        few_values: bool,
     },
 }
 
@@ -92,7 +101,7 @@ impl<'a> Description<'a> {
     pub(super) fn new(model: &'a Model) -> Self {
         let (members, answers) = match &model.predictor {
             Predictor::ClassNetworks(networks) => class_networks(networks),
-            Predictor::Density(ensemble) => density(ensemble),
+            Predictor::Density(ensemble) => density(ensemble, &model.scaler().y),
         };
         let shapes = model.shapes();
         Self {
@@ -119,6 +128,8 @@ fn class_networks(networks: &ClassNetworks) -> (Vec<MemberDescription>, AnswerDe
         file: member_file(i),
         classes: member.classes,
         noise: NoiseDescription::Gaussian,
+        group: 0,
+        weight: 1.0 / networks.mixture.members.len() as f64,
     };
     let Calibration { noise_share, member_factor, sparse_effects, .. } = &networks.calibration;
     let answers = AnswerDescription::ClassNetworks {
@@ -129,13 +140,32 @@ fn class_networks(networks: &ClassNetworks) -> (Vec<MemberDescription>, AnswerDe
     (networks.mixture.members.iter().enumerate().map(member).collect(), answers)
 }
 
-fn density(ensemble: &Ensemble) -> (Vec<MemberDescription>, AnswerDescription<'static>) {
-    let member = |(i, member): (usize, &Member)| MemberDescription {
-        file: member_file(i),
-        classes: member.form.classes,
-        noise: NoiseDescription::new(member.evaluator().noise),
+fn density(
+    ensemble: &Ensemble,
+    scaler: &ChannelScaler,
+) -> (Vec<MemberDescription>, AnswerDescription<'static>) {
+    let mut members = Vec::new();
+    for (group, (of_group, own)) in ensemble.groups.iter().zip(ensemble.member_groups()).enumerate() {
+        for member in own {
+            members.push(MemberDescription {
+                file: member_file(members.len()),
+                classes: member.form.classes,
+                noise: NoiseDescription::new(member.evaluator().noise),
+                group,
+                weight: of_group.weight / of_group.members as f64,
+            });
+        }
+    }
+    let floor = |(j, range): (usize, &OutcomeRange)| {
+        let mut zero = vec![0.0; scaler.elements()];
+        scaler.restore(&mut zero);
+        range.floor.map(|floor| f64::from(zero[j]) + f64::from(scaler.deviation(j)) * floor)
     };
-    let log_range = ensemble.scales.iter().map(|scale| scale.log_range()).collect();
-    let answers = AnswerDescription::Density { log_range, slices: Noise::slices() };
-    (ensemble.members.iter().enumerate().map(member).collect(), answers)
+    let answers = AnswerDescription::Density {
+        log_range: ensemble.scales.iter().map(|scale| scale.log_range()).collect(),
+        floor: ensemble.ranges.iter().enumerate().map(floor).collect(),
+        slices: Noise::slices(),
+        few_values: ensemble.members[0].form.has_few_values(),
+    };
+    (members, answers)
 }

@@ -4,8 +4,8 @@
 use prost::Message as _;
 
 use super::messages::{
-    Attribute, Dimension, ElementType, GraphMessage, IR_VERSION, Model, Node, OPERATORS, OperatorSet, Tensor,
-    TensorShape, TensorType, ValueInfo, ValueType,
+    Attribute, Dimension, ElementType, GraphMessage, IR_VERSION, ML_DOMAIN, ML_OPERATORS, Model, Node,
+    OPERATORS, OperatorSet, Tensor, TensorShape, TensorType, ValueInfo, ValueType,
 };
 
 /// The name of the batch axis.
@@ -34,7 +34,7 @@ impl Graph {
             input: vec![value.0.clone()],
             output: vec![name.to_owned()],
             op_type: "Identity".to_owned(),
-            attribute: Vec::new(),
+            ..Node::default()
         });
         self.message.output.push(batch_of(name, shape));
     }
@@ -82,12 +82,27 @@ impl Graph {
         inputs: &[&Value],
         attribute: Vec<Attribute>,
     ) -> Value {
+        self.push(operator, inputs, attribute, "")
+    }
+
+    /// The result of an operation on trees.
+    pub(super) fn apply_trees(
+        &mut self,
+        operator: &str,
+        inputs: &[&Value],
+        attribute: Vec<Attribute>,
+    ) -> Value {
+        self.push(operator, inputs, attribute, ML_DOMAIN)
+    }
+
+    fn push(&mut self, operator: &str, inputs: &[&Value], attribute: Vec<Attribute>, domain: &str) -> Value {
         let name = format!("{operator}_{}", self.message.node.len());
         self.message.node.push(Node {
             input: inputs.iter().map(|value| value.0.clone()).collect(),
             output: vec![name.clone()],
             op_type: operator.to_owned(),
             attribute,
+            domain: domain.to_owned(),
         });
         Value(name)
     }
@@ -96,12 +111,16 @@ impl Graph {
     pub(super) fn into_bytes(mut self, name: &str) -> Option<Vec<u8>> {
         const MAX_BYTES: usize = i32::MAX as usize;
         name.clone_into(&mut self.message.name);
+        let mut opset_import = vec![OperatorSet { domain: String::new(), version: OPERATORS }];
+        if self.message.node.iter().any(|node| node.domain == ML_DOMAIN) {
+            opset_import.push(OperatorSet { domain: ML_DOMAIN.to_owned(), version: ML_OPERATORS });
+        }
         let model = Model {
             ir_version: IR_VERSION,
             producer_name: "cfqp".to_owned(),
             producer_version: env!("CARGO_PKG_VERSION").to_owned(),
             graph: Some(self.message),
-            opset_import: vec![OperatorSet { domain: String::new(), version: OPERATORS }],
+            opset_import,
         };
         (model.encoded_len() <= MAX_BYTES).then(|| model.encode_to_vec())
     }

@@ -6,6 +6,9 @@ use prost::Message;
 pub(super) const IR_VERSION: i64 = 8;
 /// The version of the set of operators.
 pub(super) const OPERATORS: i64 = 17;
+/// The set of operators of trees, and its version.
+pub(super) const ML_DOMAIN: &str = "ai.onnx.ml";
+pub(super) const ML_OPERATORS: i64 = 3;
 
 /// The type of the elements of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +23,9 @@ pub(super) enum ElementType {
 pub(super) enum AttributeType {
     Float = 1,
     Int = 2,
+    Floats = 6,
     Ints = 7,
+    Strings = 8,
 }
 
 /// A file.
@@ -73,6 +78,8 @@ pub(super) struct Node {
     pub op_type: String,
     #[prost(message, repeated, tag = "5")]
     pub attribute: Vec<Attribute>,
+    #[prost(string, tag = "7")]
+    pub domain: String,
 }
 
 /// A setting of an operation.
@@ -84,8 +91,12 @@ pub(super) struct Attribute {
     pub f: Option<f32>,
     #[prost(int64, optional, tag = "3")]
     pub i: Option<i64>,
+    #[prost(float, repeated, tag = "7")]
+    pub floats: Vec<f32>,
     #[prost(int64, repeated, tag = "8")]
     pub ints: Vec<i64>,
+    #[prost(string, repeated, tag = "9")]
+    pub strings: Vec<String>,
     #[prost(int32, tag = "20")]
     pub kind: i32,
 }
@@ -99,6 +110,16 @@ impl Attribute {
     /// An integer.
     pub(super) fn int(name: &str, value: i64) -> Self {
         Self { name: name.to_owned(), i: Some(value), kind: AttributeType::Int as i32, ..Self::default() }
+    }
+
+    /// A list of numbers.
+    pub(super) fn floats(name: &str, floats: Vec<f32>) -> Self {
+        Self { name: name.to_owned(), floats, kind: AttributeType::Floats as i32, ..Self::default() }
+    }
+
+    /// A list of words.
+    pub(super) fn strings(name: &str, strings: Vec<String>) -> Self {
+        Self { name: name.to_owned(), strings, kind: AttributeType::Strings as i32, ..Self::default() }
     }
 
     /// A list of integers.
@@ -181,7 +202,7 @@ mod tests {
             input: vec!["x".to_owned()],
             output: vec!["y".to_owned()],
             op_type: "Exp".to_owned(),
-            attribute: vec![],
+            ..Node::default()
         };
         let exp = [0x0a, 1, b'x', 0x12, 1, b'y', 0x22, 3, b'E', b'x', b'p'];
         assert_eq!(node.encode_to_vec(), exp);

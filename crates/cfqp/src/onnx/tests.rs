@@ -12,6 +12,7 @@ use crate::density::{ClassWeights, Form, HeadLaw, Member, NoiseLaw};
 use crate::model::{Components, Mixture, Prior, Residuals, Scales};
 use crate::models::{BaseConfig, LinearConfig, MlpConfig, Shapes, TransformerConfig, UnetConfig};
 use crate::stream;
+use crate::trees::Boosted;
 
 /// The graph in a file.
 fn decoded(graph: Graph) -> GraphMessage {
@@ -131,7 +132,13 @@ fn the_graph_of_a_density_is_well_formed_with_and_without_its_parts() {
         outcome_laws: Vec::<HeadLaw>::new(),
         x_cosines: vec![2, 0, 1, 0],
         t_cosines: vec![3, 0],
+        t_values: vec![Vec::new(), vec![-1.0, 0.0, 1.5]],
         interactions: true,
+        class_interactions: true,
+        shared_response: true,
+        alike: false,
+        product_columns: vec![0, 2],
+        offsets: 2,
         hidden: 5,
         weights: ClassWeights::CovariatesAndTreatment,
         law: NoiseLaw::StudentT,
@@ -140,7 +147,12 @@ fn the_graph_of_a_density_is_well_formed_with_and_without_its_parts() {
     let plain = Form {
         x_cosines: vec![0; 4],
         t_cosines: vec![0; 2],
+        t_values: Vec::new(),
         interactions: false,
+        class_interactions: false,
+        shared_response: false,
+        product_columns: Vec::new(),
+        offsets: 0,
         hidden: 0,
         weights: ClassWeights::Constant,
         varying_scale: false,
@@ -150,7 +162,8 @@ fn the_graph_of_a_density_is_well_formed_with_and_without_its_parts() {
     let scales = classes::element_scales(&scaler.y);
     for form in [full, plain, covariates] {
         let parameters = form.init(&mut stream(1, &["density"]));
-        let member = Member { form, parameters };
+        let trees = (form.offsets > 0).then(|| vec![Boosted::constant(6, 0.5); 2].into());
+        let member = Member { form, parameters, trees };
         assert_well_formed(&decoded(density::member_graph(&member, &shapes, &scaler, &scales)));
     }
 }

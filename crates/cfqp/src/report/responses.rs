@@ -32,6 +32,12 @@ pub struct Effects {
     pub extreme_value: usize,
     /// The number of units flagged [`StartsDisagree`](crate::ask::Flag::StartsDisagree).
     pub starts_disagree: usize,
+    /// Units with the flag `not_identified`.
+    pub not_identified: usize,
+    /// Units with the flag `extreme_answer`.
+    pub extreme_answer: usize,
+    /// Units with the flag `single_member`.
+    pub single_member: usize,
 }
 
 /// The distribution over units of the effect on one outcome.
@@ -121,6 +127,9 @@ impl ReportContext<'_> {
             off_support: count(|diagnosis| diagnosis.off_support),
             extreme_value: count(|diagnosis| diagnosis.extreme_value),
             starts_disagree: count(|diagnosis| diagnosis.starts_disagree),
+            not_identified: count(|diagnosis| diagnosis.not_identified),
+            extreme_answer: count(|diagnosis| diagnosis.extreme_answer),
+            single_member: count(|diagnosis| diagnosis.single_member),
         })
     }
 

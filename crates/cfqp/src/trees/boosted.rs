@@ -58,6 +58,7 @@ pub(crate) struct Boosted {
 
 impl Boosted {
     /// Fits trees, as many as have the smallest error on held-out rows.
+    #[cfg(test)]
     pub(crate) fn fit(task: &BoostTask<'_>, config: &BoostConfig, rng: &mut Rng) -> Self {
         let (mut fitted, trace) = Self::fit_all(task, config, rng);
         if config.patience.is_some()
@@ -144,13 +145,9 @@ impl Boosted {
     }
 
     /// The number of trees.
+    #[cfg(test)]
     pub(crate) fn trees(&self) -> usize {
         self.starts.len()
-    }
-
-    /// The number of columns of a row.
-    pub(crate) fn columns(&self) -> usize {
-        self.columns
     }
 
     /// The prediction for one row.
@@ -187,6 +184,65 @@ impl Boosted {
         self.value[node].into()
     }
 
+    /// The prediction without trees.
+    pub(crate) fn base(&self) -> f64 {
+        self.base
+    }
+
+    /// The nodes of all trees; those of a model without trees are one leaf.
+    pub(crate) fn nodes(&self) -> Vec<TreeNode> {
+        let ends = self.starts.iter().skip(1).map(|&end| end as usize).chain([self.left.len()]);
+        let trees = self.starts.iter().map(|&start| start as usize).zip(ends).enumerate();
+        let of_tree = |(tree, (start, end)): (usize, (usize, usize))| {
+            (start..end).map(move |node| TreeNode {
+                tree: tree as i64,
+                node: (node - start) as i64,
+                left: i64::from(self.left[node]),
+                column: i64::from(self.column[node]),
+                missing_left: self.missing_left[node],
+                value: self.value[node],
+            })
+        };
+        let none = TreeNode { tree: 0, node: 0, left: 0, column: 0, missing_left: false, value: 0.0 };
+        let nodes: Vec<TreeNode> = trees.flat_map(of_tree).collect();
+        if nodes.is_empty() { vec![none] } else { nodes }
+    }
+
+    /// All of it as numbers: the base in two parts, the first nodes of trees, and left child, column and side of missing values,
+    /// and value of every node.
+    pub(crate) fn to_array(&self) -> Vec<f32> {
+        let base = self.base as f32;
+        let rest = (self.base - f64::from(base)) as f32;
+        let mut array = vec![base, rest, self.starts.len() as f32];
+        array.extend(self.starts.iter().map(|&start| start as f32));
+        for node in 0..self.left.len() {
+            let column = 2 * self.column[node] + u32::from(self.missing_left[node]);
+            array.extend([self.left[node] as f32, column as f32, self.value[node]]);
+        }
+        array
+    }
+
+    /// The model that [`to_array`](Self::to_array) gave for rows of `columns` columns; none if it is damaged.
+    pub(crate) fn from_array(columns: usize, array: &[f32]) -> Option<Self> {
+        let whole = |value: f32| (value >= 0.0 && value.fract() == 0.0).then_some(value as u32);
+        let [base, rest, trees, numbers @ ..] = array else { return None };
+        let (starts, nodes) = numbers.split_at_checked(whole(*trees)? as usize)?;
+        let mut model = Self::constant(columns, f64::from(*base) + f64::from(*rest));
+        model.starts = starts.iter().map(|&start| whole(start)).collect::<Option<_>>()?;
+        let nodes = nodes.chunks_exact(3);
+        if !nodes.remainder().is_empty() {
+            return None;
+        }
+        for node in nodes {
+            let column = whole(node[1])?;
+            model.left.push(whole(node[0])?);
+            model.column.push(column / 2);
+            model.missing_left.push(column % 2 == 1);
+            model.value.push(node[2]);
+        }
+        model.is_sound(columns).then_some(model)
+    }
+
     /// Whether predictions for rows of `columns` columns end and are finite, whatever file this came from.
     pub(crate) fn is_sound(&self, columns: usize) -> bool {
         let nodes = self.left.len();
@@ -207,6 +263,25 @@ impl Boosted {
                 left > node - start && left + 1 < end - start && (self.column[node] as usize) < self.columns;
             self.value[node].is_finite() && (left == 0 || is_split)
         })
+    }
+}
+
+/// A node of a tree, for export.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct TreeNode {
+    pub tree: i64,
+    pub node: i64,
+    /// The left child, which the right one follows; 0 of a leaf.
+    pub left: i64,
+    pub column: i64,
+    pub missing_left: bool,
+    /// The threshold of a split, the value of a leaf.
+    pub value: f32,
+}
+
+impl TreeNode {
+    pub(crate) fn is_leaf(&self) -> bool {
+        self.left == 0
     }
 }
 

@@ -32,8 +32,6 @@ pub(crate) struct CrossFittedTrees {
     pub models: Vec<Boosted>,
     /// The prediction of every row by the model of its fold.
     pub out_of_fold: Vec<f64>,
-    /// Their weighted mean squared error; NaN if no row has a target.
-    pub mse: f64,
     /// How much the splits of every column lowered the sum of squares, over all folds.
     pub gains: Vec<f64>,
 }
@@ -83,10 +81,7 @@ fn pool_folds(task: &CrossFitTask<'_>, mut fitted: Vec<(Boosted, BoostTrace)>) -
     }
     let models: Vec<Boosted> = fitted.into_iter().map(|(model, _)| model).collect();
     let out_of_fold = predict_folds(&models, task);
-    let squares = |row: usize| weight(row) * (task.target[row] - out_of_fold[row]).powi(2);
-    let total: f64 = shares.iter().sum();
-    let mse = (0..task.folds.len()).filter(known).map(squares).sum::<f64>() / total;
-    CrossFittedTrees { models, out_of_fold, mse, gains }
+    CrossFittedTrees { models, out_of_fold, gains }
 }
 
 fn predict_folds(models: &[Boosted], task: &CrossFitTask<'_>) -> Vec<f64> {

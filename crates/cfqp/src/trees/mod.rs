@@ -19,6 +19,8 @@ mod histogram;
 mod tests;
 
 pub(crate) use bins::BinnedRows;
-pub(crate) use boosted::{BoostTask, BoostTrace, Boosted};
+#[cfg(test)]
+use boosted::BoostTask;
+pub(crate) use boosted::{Boosted, TreeNode};
 pub(crate) use config::BoostConfig;
 pub(crate) use cross_fit::{CrossFitTask, CrossFittedTrees, cross_fit};
