@@ -328,8 +328,9 @@ impl Model {
     }
 
     /// Calibration: the coverage of factual outcomes by intervals with fresh noise. Coverage at another rho cannot be counted.
-    /// Failed if the model has one member, which does not know its own error; doubtful if coverage is far above the level, if
-    /// all answers are probabilities, or if outcomes cannot show classes that the rho of the question depends on.
+    /// Failed if a density has one member, which does not know its own error; doubtful if outcomes cannot show classes that the
+    /// rho of the question depends on or, of networks of class means, if coverage is far above the level. Not tested if all
+    /// answers are probabilities.
     fn calibration_verdict(&self, data: &Dataset, factual: &Answers, options: AskOptions) -> Verdict {
         let level = options.level;
         let limits = VerdictLimits { ok: level - 0.05, failed: level - 0.15 };
@@ -346,7 +347,7 @@ impl Model {
         );
         let mut verdict = Verdict::new(Assumption::Calibration, covered, limits, sentence);
         let is_excessive = covered > level + MAX_EXCESS_COVERAGE && level < MAX_EXCESS_LEVEL;
-        if is_excessive && verdict.grade == Grade::Ok {
+        if is_excessive && !is_density && verdict.grade == Grade::Ok {
             verdict.grade = Grade::Doubtful;
             verdict.sentence += ": they are wider than necessary";
         }
