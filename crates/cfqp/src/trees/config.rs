@@ -18,7 +18,7 @@ pub(crate) struct BoostConfig {
     pub min_rows: f64,
     /// The penalty on the squares of leaf values, in rows.
     pub l2: f64,
-    /// The share of the columns that a tree may use, drawn anew for every tree.
+    /// The share of the columns that a tree may use, a random one for every tree.
     pub column_share: f64,
     /// Fitting ends after so many trees without a smaller error on held-out rows. Without it, or without such rows, all rounds
     /// are fitted.
