@@ -9,6 +9,18 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::{Error, Result};
 
+/// Bytes of stack of a thread that works.
+const STACK: usize = 2 << 20;
+/// Bytes of stack of a thread that only waits for a worker.
+const WAITING_STACK: usize = 64 << 10;
+/// Bytes that the standard library maps beside the stack of a new thread. It aborts the process where it cannot.
+const BESIDE_STACK: usize = 512 << 10;
+
+/// Whether addresses for `threads` more threads are left.
+fn is_room_for(threads: usize, stack: usize) -> bool {
+    Vec::<u8>::new().try_reserve_exact(threads * (stack + BESIDE_STACK)).is_ok()
+}
+
 /// Threads for jobs.
 #[derive(Debug)]
 pub(crate) struct Pool {
@@ -24,12 +36,17 @@ impl Pool {
     /// # Errors
     /// If the threads cannot be started.
     pub(crate) fn new(threads: usize) -> Result<Self> {
+        let threads = threads.max(1);
+        let refused = || Error::fit("threads cannot be started", "use fewer threads");
+        if !is_room_for(2 * threads, STACK) {
+            return Err(refused());
+        }
         let pool = |threads: usize| {
-            let pool = ThreadPoolBuilder::new().num_threads(threads).build();
-            pool.map_err(|e| Error::fit("threads cannot be started", "use fewer threads").with_source(e))
+            let pool = ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK).build();
+            pool.map_err(|e| refused().with_source(e))
         };
-        let workers = (0..threads.max(1)).map(|_| pool(1)).collect::<Result<Vec<_>>>()?;
-        Ok(Self { workers, shared: pool(threads.max(1))? })
+        let workers = (0..threads).map(|_| pool(1)).collect::<Result<Vec<_>>>()?;
+        Ok(Self { workers, shared: pool(threads)? })
     }
 
     /// Runs all jobs and returns their results in the order of the jobs.
@@ -51,7 +68,10 @@ impl Pool {
         std::thread::scope(|scope| {
             for worker in others {
                 // without another thread the jobs take longer
-                let _ = std::thread::Builder::new().spawn_scoped(scope, || worker.install(work));
+                if is_room_for(1, WAITING_STACK) {
+                    let thread = std::thread::Builder::new().stack_size(WAITING_STACK);
+                    let _ = thread.spawn_scoped(scope, || worker.install(work));
+                }
             }
             first.install(work);
         });
