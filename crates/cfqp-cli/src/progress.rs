@@ -70,7 +70,10 @@ impl Progress {
         }
         bar.set_style(style(OPEN));
         bar.set_message(name.to_owned());
-        bar.enable_steady_tick(Duration::from_millis(200));
+        // the ticker is a thread, which nobody needs where no bar is drawn
+        if !bar.is_hidden() {
+            bar.enable_steady_tick(Duration::from_millis(200));
+        }
         Self { bar, planned: AtomicU64::new(0), lines, loss: Mutex::new(None) }
     }
 

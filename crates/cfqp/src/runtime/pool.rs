@@ -11,14 +11,28 @@ use crate::{Error, Result};
 
 /// Bytes of stack of a thread that works.
 const STACK: usize = 2 << 20;
-/// Bytes of stack of a thread that only waits for a worker.
-const WAITING_STACK: usize = 64 << 10;
 /// Bytes that the standard library maps beside the stack of a new thread. It aborts the process where it cannot.
 const BESIDE_STACK: usize = 512 << 10;
 
-/// Whether addresses for `threads` more threads are left.
-fn is_room_for(threads: usize, stack: usize) -> bool {
-    Vec::<u8>::new().try_reserve_exact(threads * (stack + BESIDE_STACK)).is_ok()
+/// Starts a thread pool and waits until all of its threads run.
+fn start(threads: usize) -> Result<ThreadPool> {
+    let refused = || Error::fit("threads cannot be started", "use fewer threads");
+    let room = Vec::<u8>::new().try_reserve_exact(threads * (STACK + BESIDE_STACK));
+    room.map_err(|e| refused().with_source(e))?;
+    let pool = ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK).build();
+    let pool = pool.map_err(|e| refused().with_source(e))?;
+    pool.broadcast(|_| ());
+    Ok(pool)
+}
+
+/// Runs `work` once on each of the workers at the same time.
+fn run_on_each(workers: &[ThreadPool], work: &(impl Fn() + Sync)) {
+    if let Some((worker, others)) = workers.split_first() {
+        worker.in_place_scope(|scope| {
+            scope.spawn(|_| work());
+            run_on_each(others, work);
+        });
+    }
 }
 
 /// Threads for jobs.
@@ -37,16 +51,8 @@ impl Pool {
     /// If the threads cannot be started.
     pub(crate) fn new(threads: usize) -> Result<Self> {
         let threads = threads.max(1);
-        let refused = || Error::fit("threads cannot be started", "use fewer threads");
-        if !is_room_for(2 * threads, STACK) {
-            return Err(refused());
-        }
-        let pool = |threads: usize| {
-            let pool = ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK).build();
-            pool.map_err(|e| refused().with_source(e))
-        };
-        let workers = (0..threads).map(|_| pool(1)).collect::<Result<Vec<_>>>()?;
-        Ok(Self { workers, shared: pool(threads)? })
+        let workers = (0..threads).map(|_| start(1)).collect::<Result<Vec<_>>>()?;
+        Ok(Self { workers, shared: start(threads)? })
     }
 
     /// Runs all jobs and returns their results in the order of the jobs.
@@ -64,17 +70,7 @@ impl Pool {
                 *results[i].lock().expect("a job panicked") = Some(result);
             }
         };
-        let (first, others) = self.workers.split_first().expect("there is at least one worker");
-        std::thread::scope(|scope| {
-            for worker in others {
-                // without another thread the jobs take longer
-                if is_room_for(1, WAITING_STACK) {
-                    let thread = std::thread::Builder::new().stack_size(WAITING_STACK);
-                    let _ = thread.spawn_scoped(scope, || worker.install(work));
-                }
-            }
-            first.install(work);
-        });
+        run_on_each(&self.workers, &work);
         let take =
             |cell: Mutex<Option<R>>| cell.into_inner().expect("a job panicked").expect("every job ran");
         results.into_iter().map(take).collect()
