@@ -35,8 +35,8 @@ Examples:
   cfqp-lab real measurements --out real
   cfqp-lab real measurements/co2_uptake --seeds 2
 
-DIR, or each folder in it, holds data*.csv (id, x_*, t, y; a row is a measurement that is shown) and pairs*.csv with the same
-ending (id of the row, t_new, y_new: another measurement of the same subject, and optionally subject). Two experiments:
+DIR, or each folder in it, holds data*.csv (id, x_*, t or t_1, t_2, ..., y; a row is a measurement that is shown) and pairs*.csv
+with the same ending (id of the row, t_new or t_new_1, t_new_2, ..., y_new: another measurement of the same subject, and optionally subject). Two experiments:
   1. Rows as units: every method is fitted to all rows of data*.csv and asked about every pair; cfqp with rho auto and rho 1.
   2. Where several rows belong to one subject: one random row of each subject is held out, methods are fitted to the other rows
      with the subject as group, and asked about another random row of the subject under the treatment of the one held out, with

@@ -72,9 +72,11 @@ impl SetFiles {
     /// Reads the rows, and their subjects from the file of pairs.
     pub(super) fn read(&self) -> Result<MeasuredSet> {
         let names = |name: &str| vec![name.to_owned()];
+        let columns = read_column_names(&(&self.data).into(), &FileOptions::default())?;
+        let treatments = if columns.iter().any(|column| column == "t") { "t" } else { "t_*" };
         let spec = TableSpec {
             x: names("x_*"),
-            t: names("t"),
+            t: names(treatments),
             y: names("y"),
             id: Some("id".to_owned()),
             ..TableSpec::default()

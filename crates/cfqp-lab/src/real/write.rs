@@ -22,8 +22,20 @@ fn markdown(columns: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String
     ComparisonTable::from_rows(std::iter::once(heading).chain(rows).collect()).markdown()
 }
 
-const PAIR_COLUMNS: [&str; 11] =
-    ["data", "rows", "pairs", "method", "rho", "RMSE", "RMSE/SD", "coverage", "width", "K", "s"];
+const PAIR_COLUMNS: [&str; 12] = [
+    "data",
+    "rows",
+    "pairs",
+    "method",
+    "rho",
+    "RMSE",
+    "RMSE/SD",
+    "RMSE of log10",
+    "coverage",
+    "width",
+    "K",
+    "s",
+];
 
 fn pairs_table(results: &Results) -> String {
     let rows = results.pairs.iter().flat_map(|result| {
@@ -34,6 +46,7 @@ fn pairs_table(results: &Results) -> String {
             row.extend([
                 cell(scores, |scores| scores.rmse, format_short),
                 cell(scores, |scores| scores.rmse_sd, three),
+                cell(scores, |scores| scores.rmse_log10, three),
                 cell(scores, |scores| scores.coverage, three),
                 cell(scores, |scores| scores.width, format_short),
                 cell(scores, |scores| scores.classes.map(|k| k as f64), whole),

@@ -77,6 +77,11 @@ impl ChannelScaler {
         (self.mean[i], self.deviation[i]) = (0.0, 1.0);
     }
 
+    /// Divides the values of channel `i` by their deviation, without a shift, so that small ones keep their digits.
+    pub(crate) fn keep_origin(&mut self, i: usize) {
+        self.mean[i] = 0.0;
+    }
+
     /// Whether the values of channel `i` are left unchanged; then nothing is known of their spread.
     fn is_kept(&self, i: usize) -> bool {
         (self.mean[i], self.deviation[i]) == (0.0, 1.0)

@@ -21,8 +21,9 @@ use crate::math::{cholesky, cholesky_solve, dot, log_sum_exp_of};
 
 /// The smoothness of curves: factors on the prior precision of cosines.
 const SMOOTHNESS: [f64; 6] = [0.1, 1.0, 10.0, 100.0, 1e3, 1e4];
-/// Rounds after which every curve has the smoothness with the largest evidence.
-const GIVEN_SMOOTHNESS_ROUNDS: usize = 6;
+/// The smoothness that random starts begin with, and rounds after which every curve has the one with the largest evidence.
+const FIRST_SMOOTHNESS: [f64; 4] = [1.0, 100.0, 1e3, 1e4];
+const GIVEN_SMOOTHNESS_ROUNDS: usize = 10;
 /// The prior precision of the slope of a class's curve in t ...
 const SLOPE: f64 = 0.5;
 /// ... and of one in a treatment of few values: which group of outcomes under one value belongs to which under another cannot
@@ -30,12 +31,24 @@ const SLOPE: f64 = 0.5;
 const FEW_VALUES: f64 = 50.0;
 /// The prior precisions of the slope of the curve that all classes share, and of predictions of trees.
 const SHARED_SLOPE: f64 = 0.1;
+/// The prior precision of what classes must not have in common.
+const NOT_SHARED: f64 = 1e6;
 /// Degrees of freedom of the noise, for robustness.
 const FREEDOM: f64 = 6.0;
 /// EM rounds of a start ...
-const ROUNDS: usize = 25;
+const ROUNDS: usize = 28;
 /// ... and of a given start.
 const REFINING_ROUNDS: usize = 10;
+/// ... and of a solution that is brought to convergence.
+const SETTLING_ROUNDS: usize = 40;
+/// Quantiles of a treatment above which two classes may change places, rounds of EM after it and the least smoothness at first, the
+/// most such moves of a sweep, the most sweeps, and the evidence that a move must gain.
+const CUTS: [f64; 4] = [0.2, 0.4, 0.6, 0.8];
+const MOVE_ROUNDS: usize = 15;
+const MOVE_SMOOTHNESS: f64 = 100.0;
+const MAX_MOVES: usize = 24;
+const SWEEPS: usize = 3;
+const MIN_GAIN: f64 = 0.5;
 /// Starts whose classes overlap more than this are one.
 const MAX_OVERLAP: f64 = 0.9;
 /// The prior precision of the slopes of the class weights.
@@ -168,6 +181,8 @@ pub(crate) struct AdditiveForm<'a> {
     pub alike: bool,
     /// The number of predictions of trees that a row has.
     pub offsets: usize,
+    /// Whether there are classes whose curves have a smoothness of their own: deviations from a common curve would not be smooth.
+    pub own_curves: bool,
 }
 
 impl<'a> From<&'a Form> for AdditiveForm<'a> {
@@ -178,6 +193,7 @@ impl<'a> From<&'a Form> for AdditiveForm<'a> {
             class_interactions: form.class_interactions,
             alike: form.alike,
             offsets: form.offsets,
+            own_curves: form.classes > 1 && !form.alike,
         }
     }
 }
@@ -188,6 +204,7 @@ impl AdditiveForm<'_> {
         let of_frequency = |j: usize| if j == 0 { 0.1 } else { (j * j) as f64 };
         let products = if self.interactions { self.basis.products() } else { 0 };
         let of_term = |term: TreatmentTerm| match term {
+            TreatmentTerm::Slope { only: false } | TreatmentTerm::Cosine(_) if self.own_curves => NOT_SHARED,
             TreatmentTerm::Slope { .. } => SHARED_SLOPE,
             TreatmentTerm::Cosine(j) => of_frequency(j),
             TreatmentTerm::Value => VALUE_PRECISION,
@@ -215,8 +232,9 @@ impl AdditiveForm<'_> {
         }
         for j in 0..d_t {
             let others = self.basis.t_cosines[j].max(self.basis.values(j).len());
-            groups.push(Some(3 * d_x + 2 * j));
-            groups.extend(std::iter::repeat_n(Some(3 * d_x + 2 * j + 1), others));
+            let is_learned = !(self.own_curves && self.basis.t_cosines[j] > 0);
+            groups.push(is_learned.then_some(3 * d_x + 2 * j));
+            groups.extend(std::iter::repeat_n(is_learned.then_some(3 * d_x + 2 * j + 1), others));
         }
         groups.extend((0..self.offsets).map(|i| Some(3 * d_x + 2 * d_t + i)));
         groups
@@ -400,11 +418,69 @@ impl Additive {
             return vec![Solution::one_class(self.subject_rows.len())];
         }
         let run = |_| {
-            let smoothness = SMOOTHNESS[rng.random_range(0..SMOOTHNESS.len())];
+            let smoothness =
+                (0..classes).map(|_| SMOOTHNESS[rng.random_range(0..SMOOTHNESS.len())]).collect();
             let start = self.random_start(classes, rng);
-            self.em(start, vec![smoothness; classes], ROUNDS, GIVEN_SMOOTHNESS_ROUNDS).0
+            self.em(start, smoothness, ROUNDS, GIVEN_SMOOTHNESS_ROUNDS).0
         };
         Solution::best_distinct((0..runs).map(run).collect(), classes, keep)
+    }
+
+    /// The solution that EM converges to, from `start` and from what becomes of it if two classes change places above an
+    /// amount: where curves cross, only the evidence of smooth curves tells which branch continues which.
+    pub(crate) fn settle(&self, start: Solution) -> Solution {
+        let mut best = self.em(start.responsibilities, start.smoothness, SETTLING_ROUNDS, 0).0;
+        let classes = best.smoothness.len();
+        let pairs = (0..classes).flat_map(|a| (0..a).map(move |b| [a, b]));
+        let cuts = self.cuts();
+        let moves: Vec<([usize; 2], f64)> =
+            pairs.flat_map(|pair| cuts.iter().map(move |&cut| (pair, cut))).collect();
+        let step = moves.len().div_ceil(MAX_MOVES).max(1);
+        for sweep in 0..SWEEPS {
+            let before = best.evidence;
+            for &(pair, cut) in moves.iter().skip(sweep % step).step_by(step) {
+                let swapped = self.swapped(&best, pair, cut);
+                // smooth curves at first, which do not bend back to where they were
+                let smoothness = best.smoothness.iter().map(|own| own.max(MOVE_SMOOTHNESS)).collect();
+                let found = self.em(swapped, smoothness, MOVE_ROUNDS, MOVE_ROUNDS / 2).0;
+                if found.evidence > best.evidence + MIN_GAIN {
+                    best = self.em(found.responsibilities, found.smoothness, MOVE_ROUNDS, 0).0;
+                }
+            }
+            if best.evidence <= before {
+                break;
+            }
+        }
+        best
+    }
+
+    /// Amounts of the first treatment at which classes may change places; none if it has few values.
+    fn cuts(&self) -> Vec<f64> {
+        if !self.treatments.smooth.iter().any(|smooth| *smooth) {
+            return Vec::new();
+        }
+        let mut amounts: Vec<f64> = (0..self.rows()).map(|row| self.amount(row)).collect();
+        amounts.sort_by(f64::total_cmp);
+        CUTS.iter().map(|share| amounts[(share * (amounts.len() - 1) as f64) as usize]).collect()
+    }
+
+    /// The first treatment of a row.
+    fn amount(&self, row: usize) -> f64 {
+        self.treatments.row(row).get(1).copied().unwrap_or(0.0)
+    }
+
+    /// The responsibilities of a solution with two classes in each other's place for subjects with more than `cut` of the first
+    /// treatment.
+    fn swapped(&self, solution: &Solution, [a, b]: [usize; 2], cut: f64) -> Vec<f64> {
+        let mut responsibilities = solution.responsibilities.clone();
+        let subjects = responsibilities.chunks_exact_mut(solution.smoothness.len());
+        for (own, rows) in subjects.zip(&self.subject_rows) {
+            let mean = rows.iter().map(|&row| self.amount(row)).sum::<f64>() / rows.len().max(1) as f64;
+            if mean > cut {
+                own.swap(a, b);
+            }
+        }
+        responsibilities
     }
 
     /// EM from given responsibilities of these subjects.
@@ -453,8 +529,7 @@ impl Additive {
 
     /// The squared distance of a row from the line through `centre`, or from `centre` itself.
     fn distance(&self, row: usize, centre: usize, slopes: &[f64], lines: bool) -> f64 {
-        let t = |row: usize| self.treatments.row(row).get(1).copied().unwrap_or(0.0);
-        let step = t(row) - t(centre);
+        let step = self.amount(row) - self.amount(centre);
         let of_element = |(j, slope): (usize, &f64)| {
             let gap = self.residuals[row * self.d + j] - self.residuals[centre * self.d + j];
             (gap / self.deviation[j] - slope * step).powi(2)
@@ -730,7 +805,14 @@ mod tests {
 
     fn form<'a>(x_cosines: &'a [usize], t_cosines: &'a [usize]) -> AdditiveForm<'a> {
         let basis = Basis { x_cosines, t_cosines, t_values: &[], product_columns: &[] };
-        AdditiveForm { basis, interactions: false, class_interactions: false, alike: false, offsets: 0 }
+        AdditiveForm {
+            basis,
+            interactions: false,
+            class_interactions: false,
+            alike: false,
+            offsets: 0,
+            own_curves: true,
+        }
     }
 
     /// The most probable class of every subject.

@@ -20,6 +20,9 @@ const AMOUNT_SLICES: [f64; 18] =
     [0.0, 0.06, 0.12, 0.2, 0.28, 0.36, 0.44, 0.52, 0.6, 0.68, 0.76, 0.84, 0.9, 0.94, 0.97, 0.985, 0.995, 1.0];
 /// Ranks of amounts are at least this far from 0 and 1.
 const MIN_RANK: f64 = 1e-4;
+/// The largest ratio of the variance of the error to that between members, of counts, ordered levels and amounts: a larger one
+/// would blur their probabilities.
+const MAX_OUTCOME_ERROR_RATIO: f64 = 4.0;
 
 /// The distribution of an amount with zeros in one class.
 struct AmountLaw<'a> {
@@ -199,14 +202,14 @@ pub(super) fn distribution(
     distribution
 }
 
-/// The variance of the error of the answers of every member's group, given the members' answers; and what is said of the
-/// members' own.
-fn group_errors(groups: &[Group], centres: &[f64]) -> Vec<f64> {
+/// The variance of the error of the answers of every member's group, given the members' answers. The ratio to the variance between
+/// members is at most `max_ratio`.
+fn group_errors(groups: &[Group], centres: &[f64], max_ratio: f64) -> Vec<f64> {
     let mut first = 0;
     let of_group = |group: &Group| {
         let own = &centres[first..first + group.members];
         first += group.members;
-        std::iter::repeat_n(group.error_ratio * standard_deviation(own).powi(2), group.members)
+        std::iter::repeat_n(group.error_ratio.min(max_ratio) * standard_deviation(own).powi(2), group.members)
     };
     groups.iter().flat_map(of_group).collect()
 }
@@ -230,7 +233,7 @@ fn chance_distribution(
 ) -> Distribution {
     let parts: Vec<SameAndFresh<f64>> = members.iter().map(|member| member.chance(element)).collect();
     let centres: Vec<f64> = parts.iter().map(|part| part.mixed(question.rho.mean())).collect();
-    let errors = group_errors(groups, &centres);
+    let errors = group_errors(groups, &centres, f64::INFINITY);
     let mut distribution = Distribution::default();
     add_member_means(groups, &parts.iter().map(|part| part.fresh).collect::<Vec<_>>(), &mut distribution);
     for (node, rho) in question.rho.nodes() {
@@ -278,7 +281,7 @@ fn outcome_distribution(
         ends.push(distribution.components.len());
     }
     let mut first = 0;
-    for (end, error) in ends.into_iter().zip(group_errors(groups, &centres)) {
+    for (end, error) in ends.into_iter().zip(group_errors(groups, &centres, MAX_OUTCOME_ERROR_RATIO)) {
         distribution.components[first..end]
             .iter_mut()
             .for_each(|component| component.deviation = error.sqrt());

@@ -164,7 +164,7 @@ impl Ensemble {
         j: usize,
     ) -> Distribution {
         let asked = NumberQuestion::new(question, of_subject[i], i, j, self.scales[j]);
-        let mut distribution = Distribution::default();
+        let mut distribution = asked.distribution();
         let mut first = 0;
         for group in &self.groups {
             let own = first..first + group.members;
@@ -255,6 +255,7 @@ impl Ensemble {
         difference: bool,
     ) -> (f64, f64) {
         let (lower, upper) = central_interval(&distribution.components, level, normal_half_width(level));
+        let [lower, upper] = [lower, upper].map(|bound| distribution.scale.restore(bound));
         let within = |least: f64, most: f64| (lower.clamp(least, most), upper.clamp(least, most));
         match element {
             Element::Number(_) if !difference => {

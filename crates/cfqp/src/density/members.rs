@@ -4,7 +4,7 @@ use super::additive::{Solution, overlap_table};
 use super::candidate::{Candidate, Choice};
 use super::heads::HeadLaw;
 use super::member::FittedMember;
-use super::network::Capacity;
+use super::network::{Capacity, Form};
 use super::refit::refit_responses;
 use super::selection::{FOLDS, MAX_START_SUBJECTS, Problem, split_fold};
 use super::training::Task;
@@ -20,14 +20,28 @@ const MAX_TEMPERED_SUBJECTS: usize = 1200;
 /// jackknife).
 pub(crate) const JACKKNIFE_RATIO: f64 = ((FOLDS - 1) * (FOLDS - 1)) as f64 / FOLDS as f64;
 /// The same for the answer about one unit. It is larger, because members have a part of their error in common, and because a
-/// variance of five numbers is uncertain. Set on random scenarios.
-pub(crate) const UNIT_ERROR_RATIO: f64 = 16.0;
+/// variance of five numbers is uncertain: most of all where classes are told by a curve. With treatments of few values less is in
+/// common, since means are free. Set on random scenarios.
+const ONE_CLASS_ERROR_RATIO: f64 = 10.0;
+const CLASSES_ERROR_RATIO: f64 = 24.0;
+const FEW_VALUES_ERROR_RATIO: f64 = 3.0;
 
 /// The members of one form, one per fold, with classes in the same order, and the weight of their answers.
 #[derive(Clone)]
 pub(crate) struct MemberGroup {
     pub members: Vec<FittedMember>,
     pub weight: f64,
+}
+
+impl Form {
+    /// The variance of the error of an answer about one unit over that between members.
+    pub(crate) fn unit_error_ratio(&self) -> f64 {
+        match self.classes {
+            _ if self.has_few_values() => FEW_VALUES_ERROR_RATIO,
+            1 => ONE_CLASS_ERROR_RATIO,
+            _ => CLASSES_ERROR_RATIO,
+        }
+    }
 }
 
 impl Problem<'_> {
@@ -39,11 +53,11 @@ impl Problem<'_> {
         per_form: usize,
     ) -> Result<Vec<MemberGroup>> {
         let mut groups = Vec::new();
-        for (candidate, weight) in averaged {
-            let Candidate { choice, mut members, likelihoods } = candidate;
+        for (i, (candidate, weight)) in averaged.into_iter().enumerate() {
+            let Candidate { choice, mut members, likelihoods, .. } = candidate;
             members.truncate(per_form.max(1));
             if likelihoods.len() < self.rows.subjects.len() {
-                members = self.train_on_all(choice, members)?;
+                members = self.train_on_all(i, choice, members)?;
             }
             if self.refits_responses() {
                 self.refit(&mut members);
@@ -56,7 +70,12 @@ impl Problem<'_> {
     }
 
     /// Trains members on all subjects but those of their fold, from the classes that they have found.
-    fn train_on_all(&self, choice: Choice, members: Vec<FittedMember>) -> Result<Vec<FittedMember>> {
+    fn train_on_all(
+        &self,
+        group: usize,
+        choice: Choice,
+        members: Vec<FittedMember>,
+    ) -> Result<Vec<FittedMember>> {
         self.monitor.stage(Stage::Ensemble, members.len());
         let form = self.form(choice).with_capacity(Capacity::new(self.rows.subjects.len()));
         let order = self.order();
@@ -65,16 +84,20 @@ impl Problem<'_> {
             |(fold, known): (usize, FittedMember)| {
                 let (held_out, train_on) = split_fold(&order, fold);
                 let setting = (form.clone(), held_out.len());
-                let fit = self.jobs.run(&format!("member {fold} of {choice:?}"), &setting, || {
-                    let start = Solution {
-                        responsibilities: known.member.posteriors(self.rows, &train_on),
-                        evidence: 0.0,
-                        smoothness: known.smoothness.clone(),
-                    };
-                    let (start, coefficients) = self.refined_start(&start, &train_on, &train_on, &form);
-                    let name = ["density", "member", &fold.to_string()];
-                    self.train_fold(&form, [&train_on, &held_out], (&start, &coefficients), &name)
-                })?;
+                let fit = self.jobs.run(
+                    &format!("member {fold} of group {group}, {choice:?}"),
+                    &setting,
+                    || {
+                        let start = Solution {
+                            responsibilities: known.member.posteriors(self.rows, &train_on),
+                            evidence: 0.0,
+                            smoothness: known.smoothness.clone(),
+                        };
+                        let (start, coefficients) = self.refined_start(&start, &train_on, &train_on, &form);
+                        let name = ["density", "member", &fold.to_string()];
+                        self.train_fold(&form, [&train_on, &held_out], (&start, &coefficients), &name)
+                    },
+                )?;
                 self.monitor.epoch(-mean(&fit.likelihoods));
                 Ok(fit.member(&form, held_out, known.member.trees))
             },

@@ -44,7 +44,7 @@ pub(crate) use known::KnownRows;
 pub(crate) use law::Noise;
 pub use law::NoiseLaw;
 pub(crate) use member::{FittedMember, Member, RowSummary};
-pub(crate) use members::{JACKKNIFE_RATIO, MemberGroup, UNIT_ERROR_RATIO};
+pub(crate) use members::{JACKKNIFE_RATIO, MemberGroup};
 pub use network::ClassWeights;
 pub(crate) use network::{Form, HIDDEN, MAX_LOGIT_CHANGE, MAX_SCALE_CHANGE, T_COSINES};
 pub(crate) use offsets::{fit_offsets, row_folds};

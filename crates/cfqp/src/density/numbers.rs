@@ -3,7 +3,11 @@
 //! Of class k now and class j then, a member has the centre m_j(x, t') + s_j(x, t') z_k. Centres differ between members with
 //! variance B; the error of the group's answer has variance V, a multiple of B. What the unit showed tells nothing beyond that
 //! error: with S the variance of fresh noise in class j, the noise is carried over with the weight A = S / (S + V), and the
-//! variance is A V, never more than S. Treatments of few values do not show which class under one value is which under
+//! variance is A V, never more than S.
+//!
+//! Where noise is wider under one of two treatments, the data do not show whether it is the same noise on another scale or noise
+//! of which a part belongs to one treatment alone, as where responses differ between units without classes. V includes a share of
+//! the variance of such a part. Treatments of few values do not show which class under one value is which under
 //! another: there every class then is possible, with its weight given x and t'.
 
 use super::correlation::Correlation;
@@ -20,10 +24,16 @@ const MIN_POSTERIOR: f64 = 1e-3;
 const SAME_NOISE: f64 = 0.9999;
 /// The weight of a member for the variance between members, where its posterior of the class is 0; in mean posteriors.
 const MIN_MEMBER_WEIGHT: f64 = 0.05;
-/// The probability that classes which respond as much alike as possible are the same under all values of a treatment.
+/// The probability that classes which respond as much alike as possible are the same under all values of a treatment: in intervals,
+/// which allow for units of any kind, and in points.
 const SAME_CLASS: f64 = 0.5;
+const SAME_CLASS_IN_POINTS: f64 = 0.8;
 /// Answers for different classes then are the same if their variance is at most this share of the variance of the noise.
 const MAX_PAIRING_VARIANCE: f64 = 0.1;
+/// The share of the difference of the noise under two treatments that belongs to one of them alone.
+const OWN_NOISE: f64 = 0.5;
+/// The variance of the error of an effect over that between members, relative to that of an outcome. Set on random scenarios.
+const EFFECT_ERROR_RATIO: f64 = 0.75;
 /// The largest variance of a standardised residual.
 const MAX_RESIDUAL_VARIANCE: f64 = 3.0;
 
@@ -34,6 +44,8 @@ pub(super) struct NumberQuestion {
     j: usize,
     d: usize,
     scale: OutcomeScale,
+    /// The scale on which components are computed: that of the network, unless a difference is asked for.
+    component_scale: OutcomeScale,
     rho: Correlation,
     /// Whether the difference of two outcomes is asked for.
     is_difference: bool,
@@ -55,11 +67,25 @@ impl NumberQuestion {
             j,
             d: question.rows.d,
             scale,
+            component_scale: if from.is_some() { scale } else { OutcomeScale::Identity },
             rho: question.rho,
             is_difference: from.is_some(),
             to_received,
             from_received,
             equal: from == Some(to),
+        }
+    }
+
+    fn is_averaged_as_logarithm(&self) -> bool {
+        !self.is_difference && self.scale.is_wide()
+    }
+
+    /// The distribution of the answer, without components.
+    pub(super) fn distribution(&self) -> Distribution {
+        Distribution {
+            scale: if self.is_difference { OutcomeScale::Identity } else { self.scale },
+            point_scale: if self.is_averaged_as_logarithm() { self.scale } else { OutcomeScale::Identity },
+            ..Distribution::default()
         }
     }
 
@@ -69,18 +95,18 @@ impl NumberQuestion {
     }
 
     /// The classes under the treatment asked about and the one compared with, for a unit of class `k`, and their probability
-    /// given the class weights there. If `free`, classes under another treatment are the same with the probability
-    /// [`SAME_CLASS`], and otherwise independent.
-    fn pairings(&self, k: usize, free: bool, prediction: &Prediction) -> Vec<([usize; 2], f64)> {
+    /// given the class weights there. If `free`, classes under another treatment are the same with the probability `same`, and
+    /// otherwise independent.
+    fn pairings(&self, k: usize, free: bool, same: f64, prediction: &Prediction) -> Vec<([usize; 2], f64)> {
         if !free {
             return vec![([k, k], 1.0)];
         }
         let under = |received: bool, location: &Location| match received {
             true => vec![(k, 1.0)],
             false => {
-                let share = |a: usize| if a == k { SAME_CLASS } else { 0.0 };
+                let share = |a: usize| if a == k { same } else { 0.0 };
                 let weights = location.weights().into_iter().enumerate();
-                weights.map(|(a, weight)| (a, (1.0 - SAME_CLASS) * weight + share(a))).collect()
+                weights.map(|(a, weight)| (a, (1.0 - same) * weight + share(a))).collect()
             }
         };
         let of_to = under(self.to_received, &prediction.to);
@@ -112,9 +138,9 @@ impl GroupViews<'_> {
         self.views.iter().map(|views| views[k].posterior).sum::<f64>() / self.views.len() as f64
     }
 
-    /// The value of member `m` at a normal score, of the heads under both treatments.
+    /// The value of member `m` at a normal score, of the heads under both treatments, on the scale of the components.
     fn value(&self, m: usize, heads: [usize; 2], score: f64, asked: &NumberQuestion) -> f64 {
-        self.predictions[m].value(heads, self.members[m].noise.residual_at(score), asked.scale)
+        self.predictions[m].value(heads, self.members[m].noise.residual_at(score), asked.component_scale)
     }
 
     /// Adds the answers of the group.
@@ -127,8 +153,10 @@ impl GroupViews<'_> {
             if posterior < MIN_POSTERIOR {
                 continue;
             }
-            let pairings: Vec<Vec<([usize; 2], f64)>> =
-                self.predictions.iter().map(|prediction| asked.pairings(k, free, prediction)).collect();
+            let pairings = |same: f64| -> Vec<Vec<([usize; 2], f64)>> {
+                self.predictions.iter().map(|prediction| asked.pairings(k, free, same, prediction)).collect()
+            };
+            let (pairings, in_points) = (pairings(SAME_CLASS), pairings(SAME_CLASS_IN_POINTS));
             if pairings[0].len() > 1 && self.differ(asked, &pairings[0]) {
                 out.unidentified += self.group.weight * posterior;
             }
@@ -136,14 +164,50 @@ impl GroupViews<'_> {
                 for (node, rho) in asked.rho.nodes() {
                     let carried = Carried::new(self, asked, k, pair, rho);
                     for (m, sums) in sums.iter_mut().enumerate() {
-                        let weight = share * self.views[m][k].posterior * pairings[m][p].1 * node;
-                        let sum = weight * carried.add(self, m, asked, weight, out);
+                        let of_class = share * self.views[m][k].posterior * node;
+                        let weight = of_class * in_points[m][p].1;
+                        let weights = [of_class * pairings[m][p].1, weight];
+                        let sum = weight * carried.add(self, m, asked, weights, out);
                         *sums = (sums.0 + weight, sums.1 + sum);
                     }
                 }
             }
         }
         out.add_members(self.group.weight, &sums);
+    }
+
+    /// The logarithms of the scale of the noise of member `m` under the treatment asked about, and under the one compared with or
+    /// received.
+    fn log_scales(&self, m: usize, asked: &NumberQuestion, k: usize, [to, from]: [usize; 2]) -> [f64; 2] {
+        let prediction = &self.predictions[m];
+        let other = match &prediction.from {
+            Some(location) => location.log_scale(asked.head(from)),
+            None => self.views[m][k].log_scales[asked.i * asked.d + asked.j],
+        };
+        [prediction.to.log_scale(asked.head(to)), other]
+    }
+
+    /// The smaller scale of the noise over the larger one: the mean over members.
+    fn common_scale(&self, asked: &NumberQuestion, k: usize, pair: [usize; 2]) -> f64 {
+        let of_member = |m: usize| {
+            let [to, other] = self.log_scales(m, asked, k, pair);
+            (-(to - other).abs()).exp()
+        };
+        (0..self.members.len()).map(of_member).sum::<f64>() / self.members.len() as f64
+    }
+
+    /// The variance of the part of the noise that belongs to one of two treatments alone, if what is common to both is the smaller
+    /// of both: the mean over members.
+    fn own_noise(&self, asked: &NumberQuestion, k: usize, pair: [usize; 2]) -> f64 {
+        let of_member = |m: usize| {
+            let [to, other] = self.log_scales(m, asked, k, pair);
+            let at = |z: f64| self.predictions[m].to.at(asked.head(pair[0]), z);
+            let ends = [-1.0, 1.0].map(|z| asked.component_scale.restore(at(z)));
+            let largest = if asked.is_difference { to.max(other) } else { to };
+            let variance = (0.5 * (ends[1] - ends[0])).powi(2) * (2.0 * (largest - to)).exp();
+            variance * (1.0 - (-2.0 * (to - other).abs()).exp())
+        };
+        (0..self.members.len()).map(of_member).sum::<f64>() / self.members.len() as f64
     }
 
     /// Whether classes then, of which some are not improbable, give different answers.
@@ -178,6 +242,11 @@ struct Carried {
 impl Carried {
     fn new(of: &GroupViews<'_>, asked: &NumberQuestion, k: usize, pair: [usize; 2], rho: f64) -> Self {
         let heads = pair.map(|class| asked.head(class));
+        // an unknown correlation is smaller if a part of the noise belongs to one treatment alone; a given one is used as it is
+        let (rho, own_noise) = match asked.rho {
+            Correlation::Unknown => (rho * (1.0 - OWN_NOISE * (1.0 - of.common_scale(asked, k, pair))), 0.0),
+            Correlation::Known(_) => (rho, OWN_NOISE * of.own_noise(asked, k, pair)),
+        };
         let score = |views: &Vec<ClassView>| {
             let scores: Vec<f64> = views[k].scores.iter().skip(asked.j).step_by(asked.d).copied().collect();
             score_under(rho, &scores, asked.i)
@@ -193,8 +262,9 @@ impl Carried {
             fresh += (0.5 * (value(1.0) - value(-1.0))).powi(2) / scores.len() as f64;
         }
         let between = centres.variance();
-        let error = of.group.error_ratio * between;
+        let ratio = of.group.error_ratio * if asked.is_difference { EFFECT_ERROR_RATIO } else { 1.0 };
         let fresh = fresh * residual_excess(&of.members[0].noise);
+        let error = ratio * between + rho * rho * own_noise;
         let believed = if asked.is_difference || error <= 0.0 { 1.0 } else { fresh / (fresh + error) };
         let kept = 1.0 - rho * rho * (1.0 - believed);
         Self {
@@ -206,17 +276,18 @@ impl Carried {
         }
     }
 
-    /// Adds what member `m` says with a weight; gives its point answer.
+    /// Adds what member `m` says, with its weights in the distribution and in the point; gives its mean answer.
     fn add(
         &self,
         of: &GroupViews<'_>,
         m: usize,
         asked: &NumberQuestion,
-        weight: f64,
+        [weight, point_weight]: [f64; 2],
         out: &mut Distribution,
     ) -> f64 {
         let (score, deviation) = self.scores[m];
-        let value = |z: f64| of.predictions[m].value(self.heads, z, asked.scale);
+        let on = |scale: OutcomeScale| move |z: f64| of.predictions[m].value(self.heads, z, scale);
+        let value = on(asked.component_scale);
         let noise = &of.members[m].noise;
         let mut residuals: Vec<ResidualComponent> = Vec::new();
         noise.given_score(self.believed * score, deviation, &mut residuals);
@@ -230,10 +301,13 @@ impl Carried {
             });
         }
         noise.given_score(self.believed_in_points * score, deviation, &mut residuals);
-        let point: f64 = residuals.iter().map(|residual| residual.weight * value(residual.mean)).sum();
-        out.point += weight * point;
-        out.weight += weight;
-        point
+        let mean = |value: &dyn Fn(f64) -> f64| -> f64 {
+            residuals.iter().map(|residual| residual.weight * value(residual.mean)).sum()
+        };
+        let arithmetic = mean(&on(asked.scale));
+        out.point += point_weight * if asked.is_averaged_as_logarithm() { mean(&value) } else { arithmetic };
+        out.weight += point_weight;
+        arithmetic
     }
 }
 

@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 const LOWEST: f64 = 6.0;
 const HIGHEST: f64 = 8.0;
 
+/// From this standard deviation of the logarithm on, outcomes span many decades.
+const WIDE: f64 = 1.0;
+
 /// An answer is extreme outside of this many times the range of the outcomes.
 const EXTREME_RANGES: f64 = 10.0;
 /// Answers about positive outcomes are at least this share of the smallest one.
@@ -47,10 +50,11 @@ impl OutcomeRange {
 }
 
 /// The scale of one outcome element.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum OutcomeScale {
     /// The standardised outcome itself.
+    #[default]
     Identity,
     /// The standardised logarithm of `offset + deviation * y`, for standardised y.
     Log { offset: f64, deviation: f64, log_mean: f64, log_deviation: f64 },
@@ -110,6 +114,11 @@ impl OutcomeScale {
                 Some([-LOWEST, HIGHEST].map(|value| (log_mean + log_deviation * value).exp()))
             }
         }
+    }
+
+    /// Whether outcomes span so many decades that a mean would be that of the largest ones: answers are means of logarithms.
+    pub(crate) fn is_wide(self) -> bool {
+        matches!(self, Self::Log { log_deviation, .. } if log_deviation > WIDE)
     }
 
     pub(crate) fn is_log(self) -> bool {

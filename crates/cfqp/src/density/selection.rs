@@ -6,6 +6,7 @@
 //! candidates by their held-out likelihood.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use rand::seq::SliceRandom as _;
@@ -34,6 +35,8 @@ pub(super) const MAX_START_SUBJECTS: usize = 1500;
 const RUNS_PER_CLASS: usize = 16;
 const FREE_RUNS_PER_CLASS: usize = 4;
 const STARTS: usize = 2;
+/// The solutions of a search that are brought to convergence before they are compared.
+const PROMISING: usize = 6;
 /// A larger number of classes must be better by this many standard errors.
 const CLASS_ERRORS: f64 = 2.0;
 /// The subjects that there must be per class.
@@ -173,6 +176,11 @@ impl Problem<'_> {
         Choice { weights, law, varying_scale: self.has_scales(), ..choice }
     }
 
+    /// The same with Gaussian noise of constant scale.
+    fn gaussian(&self, choice: Choice) -> Choice {
+        Choice { law: NoiseLaw::Gaussian, varying_scale: false, ..choice }
+    }
+
     /// Whether class weights may depend on the treatment. Treatments of several rows of one subject are not weighed together.
     /// Where outcomes are not numbers, classes whose weights depend on the treatment would explain its effect away.
     fn may_drive_treatment(&self) -> bool {
@@ -220,7 +228,9 @@ impl Problem<'_> {
             let form = self.form(choice);
             let search = Additive::new(self.rows, searched, AdditiveForm::from(&form));
             let found = self.search_in_parallel(&search, classes, "starts", classes * RUNS_PER_CLASS);
-            Ok(Solution::best_distinct(found, classes, STARTS))
+            let promising = Solution::best_distinct(found, classes, PROMISING);
+            let settled = self.pool.map(promising, |start: Solution| search.settle(start));
+            Ok(Solution::best_distinct(settled, classes, STARTS))
         })
     }
 
@@ -257,7 +267,7 @@ impl Problem<'_> {
         let number = classes.to_string();
         let found = self.pool.map((0..parts).collect(), |i: usize| {
             let mut rng = stream(self.seed, &["density", name, &number, &i.to_string()]);
-            search.search(classes, runs / parts, STARTS, &mut rng)
+            search.search(classes, runs / parts, PROMISING, &mut rng)
         });
         found.into_iter().flatten().collect()
     }
@@ -270,13 +280,26 @@ impl Problem<'_> {
         subjects: &[usize],
         starts: &[Solution],
     ) -> Result<Candidate> {
-        self.monitor.stage(stage, FOLDS * starts.len());
+        self.candidate_of(stage, choice, subjects, starts, 0..starts.len())
+    }
+
+    /// The same from the best of the `chosen` starts.
+    fn candidate_of(
+        &self,
+        stage: Stage,
+        choice: Choice,
+        subjects: &[usize],
+        starts: &[Solution],
+        chosen: Range<usize>,
+    ) -> Result<Candidate> {
+        self.monitor.stage(stage, FOLDS * chosen.len());
         let form = self.form(choice);
+        let (first, tried) = (chosen.start, chosen.len());
         let jobs: Vec<(usize, usize)> =
-            (0..starts.len()).flat_map(|start| (0..FOLDS).map(move |fold| (start, fold))).collect();
+            chosen.flat_map(|start| (0..FOLDS).map(move |fold| (start, fold))).collect();
         let fits = self.pool.try_map(jobs, |(start, fold)| {
             let (held_out, train_on) = split_fold(subjects, fold);
-            let job = format!("fold {fold} of {choice:?}, start {start} of {}", starts.len());
+            let job = format!("fold {fold} of {choice:?}, start {start} of {tried}");
             self.jobs.run(&job, &(form.clone(), held_out.len()), || {
                 let (start_words, fold_words) = (start.to_string(), fold.to_string());
                 let name = ["density", "score", &choice.classes.to_string(), &start_words, &fold_words];
@@ -295,7 +318,10 @@ impl Problem<'_> {
             let trees = self.trees.get(fold).filter(|_| choice.trees).cloned();
             members.push(fit.member(&form, split_fold(subjects, fold).0, trees));
         }
-        Ok(Candidate { choice, likelihoods, members })
+        let evidence = |start: &Solution| start.evidence;
+        let log_prior =
+            evidence(&starts[first + best]) - starts.iter().map(evidence).fold(f64::MIN, f64::max);
+        Ok(Candidate { choice, likelihoods, log_prior, members })
     }
 
     /// Trains the network of one fold; `name` is that of its random stream.
@@ -395,7 +421,11 @@ impl Problem<'_> {
         if !self.trees.is_empty() {
             found.push(candidate(Choice { trees: true, ..best_choice(&found) })?);
         }
-        found.push(candidate(self.flexible(best_choice(&found)))?);
+        let best = best_choice(&found);
+        found.push(candidate(self.flexible(best))?);
+        if self.has_numbers() {
+            found.push(candidate(self.gaussian(best))?);
+        }
         if self.has_counts() {
             found.push(candidate(Choice { overdispersed: false, ..best_choice(&found) })?);
         }
@@ -412,8 +442,19 @@ impl Problem<'_> {
             ..self.simple(classes)
         };
         let starts = self.starts(subjects, simple)?;
-        let mut found = vec![self.candidate(stage, simple, subjects, &starts)?];
-        found.push(self.candidate(stage, self.flexible(simple), subjects, &starts[..1])?);
+        // which branch of a curve continues which may be open: every start is a candidate, with its evidence as its prior
+        let from_each = |choice: Choice| -> Result<Vec<Candidate>> {
+            let from =
+                |start: &Solution| self.candidate(stage, choice, subjects, std::slice::from_ref(start));
+            starts.iter().map(from).collect()
+        };
+        let mut found = from_each(simple)?;
+        let flexible = self.flexible(simple);
+        found.push(self.candidate(stage, flexible, subjects, &starts[..1])?);
+        if self.has_numbers() {
+            let gaussian = self.gaussian(Choice { weights: flexible.weights, ..best_choice(&found) });
+            found.extend(from_each(gaussian)?);
+        }
         if self.interactions && self.outcome_laws.is_empty() {
             let choice = Choice { class_interactions: true, ..best_choice(&found) };
             let free = self.free_starts(subjects, choice, &starts)?;
@@ -523,6 +564,7 @@ mod tests {
         let score = |classes: usize, likelihoods: Vec<f64>| Candidate {
             choice: simple(classes),
             likelihoods,
+            log_prior: 0.0,
             members: Vec::new(),
         };
         let noise: Vec<f64> = (0..100).map(|i| f64::from(i % 10) / 10.0).collect();

@@ -11,7 +11,6 @@ use super::group::Group;
 use super::jobs::KeptJobs;
 use super::known::KnownRows;
 use super::member::FittedMember;
-use super::members::UNIT_ERROR_RATIO;
 use super::rows::Rows;
 use super::scale::OutcomeScale;
 use super::selection::Problem;
@@ -85,7 +84,7 @@ pub(super) fn members(problem: &Problem<'_>, classes: usize, count: usize) -> Ve
 
 /// An ensemble of these members.
 pub(super) fn ensemble(members: Vec<FittedMember>) -> Ensemble {
-    let group = Group { members: members.len(), weight: 1.0, error_ratio: UNIT_ERROR_RATIO };
+    let group = Group { members: members.len(), weight: 1.0, error_ratio: 14.0 };
     Ensemble {
         members: members.into_iter().map(|known| known.member).collect(),
         groups: vec![group],

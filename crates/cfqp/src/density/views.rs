@@ -24,14 +24,17 @@ const MIN_DEVIATION: f64 = 1e-4;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Distribution {
     pub components: Vec<GaussianComponent>,
-    /// The sum of the point answers, and of their weights.
+    /// The scale of the components: an answer is what it restores.
+    pub scale: OutcomeScale,
+    /// The sum of the point answers, and of their weights; and the scale that they are averaged on.
     pub point: f64,
     pub weight: f64,
+    pub point_scale: OutcomeScale,
     /// The mean answer without every fold; of outcomes that are not numbers with fresh noise, as what a unit showed is the same
     /// for all members.
     pub members: Vec<f64>,
     /// The sum of the weights of those means.
-    member_weight: f64,
+    pub(super) member_weight: f64,
     /// The probability that the answer depends on which class under one treatment is which under the other.
     pub unidentified: f64,
 }
@@ -39,7 +42,7 @@ pub(crate) struct Distribution {
 impl Distribution {
     /// The point answer.
     pub(crate) fn mean(&self) -> f64 {
-        self.point / self.weight
+        self.point_scale.restore(self.point / self.weight)
     }
 
     /// Adds the answers of the members of a group, each a weight and a sum.
@@ -69,6 +72,8 @@ pub(crate) struct ClassView {
     pub posterior: f64,
     /// Normal scores of every element of every row, `[rows, d]`; NaN where missing.
     pub scores: Vec<f64>,
+    /// The logarithm of the scale of every element of every row, `[rows, d]`.
+    pub log_scales: Vec<f64>,
 }
 
 /// Posterior and scores of every class. The class weights are those of the mean logits of the rows whose treatment is
@@ -78,6 +83,7 @@ pub(crate) fn class_views(member: &mut Evaluator<'_>, rows: &Rows, of_subject: &
     let mut joint = vec![0.0; classes];
     let mut logits = vec![0.0; classes];
     let mut scores = vec![Vec::with_capacity(of_subject.len() * d); classes];
+    let mut log_scales = scores.clone();
     let by_treatment = member.member.form.weights == ClassWeights::CovariatesAndTreatment;
     let unknown_t = |row: usize| rows.possible_treatments.get(&row).filter(|_| by_treatment);
     let any_known = of_subject.iter().any(|&row| unknown_t(row).is_none());
@@ -94,13 +100,18 @@ pub(crate) fn class_views(member: &mut Evaluator<'_>, rows: &Rows, of_subject: &
         }
         for (k, scores) in scores.iter_mut().enumerate() {
             scores.extend((0..d).map(|j| member.score(rows, row, k, j)));
+            log_scales[k].extend_from_slice(&member.pass.log_scales[k * d..][..d]);
         }
     }
     logits.iter_mut().for_each(|logit| *logit /= counted);
     joint.iter_mut().zip(&logits).for_each(|(joint, logit)| *joint += logit);
     let total = log_sum_exp_of(&joint);
-    let each = joint.iter().zip(scores);
-    each.map(|(joint, scores)| ClassView { posterior: (joint - total).exp(), scores }).collect()
+    let each = joint.iter().zip(scores).zip(log_scales);
+    let view = |((joint, scores), log_scales): ((&f64, Vec<f64>), Vec<f64>)| {
+        let posterior = (joint - total).exp();
+        ClassView { posterior, scores, log_scales }
+    };
+    each.map(view).collect()
 }
 
 /// log of the mean of w_k(x, t) over `treatments`, `[n, d_t]`, in place of the treatment of `input`.
@@ -165,6 +176,11 @@ impl Location {
         (y - f64::from(self.means[i])) * (-self.log_scales[i]).exp()
     }
 
+    /// log s
+    pub(super) fn log_scale(&self, i: usize) -> f64 {
+        self.log_scales[i]
+    }
+
     /// m + s z
     pub(crate) fn at(&self, i: usize, z: f64) -> f64 {
         f64::from(self.means[i]) + self.log_scales[i].exp() * z
@@ -190,7 +206,7 @@ impl Prediction {
         Self { to: under(question.to), from: question.from.map(&mut under), here }
     }
 
-    /// The outcome, or the effect, at residual z, in standardised outcomes; of the heads under both treatments.
+    /// The outcome, or the effect, at residual z, as `scale` restores it; of the heads under both treatments.
     pub(super) fn value(&self, heads: [usize; 2], z: f64, scale: OutcomeScale) -> f64 {
         let to = scale.restore(self.to.at(heads[0], z));
         to - self.from.as_ref().map_or(0.0, |from| scale.restore(from.at(heads[1], z)))

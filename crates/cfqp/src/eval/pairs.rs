@@ -12,7 +12,7 @@ use crate::data::{Dataset, Units};
 use crate::{Error, Result};
 
 const COLUMNS_HINT: &str = "a file of pairs has the id of the unit that was seen, its other treatment t_new and the outcome \
-                            y_new measured under it; with several treatments or outcomes, NAME_new for each";
+                            y_new measured under it; with several treatments or outcomes, NAME_new for each (or t_new_1 for t_1)";
 
 /// Units that were measured under a second treatment; a unit may be in any number of pairs.
 #[derive(Clone, Debug)]
@@ -38,7 +38,7 @@ pub struct PairedUnits<'a> {
 
 impl Pairs {
     /// Reads a table with one row per pair: the id of the unit in `id` or a column named as the units' own, the
-    /// second treatment in `t_new` or `NAME_new` for every treatment, the outcome in `y_new` or `NAME_new` for every
+    /// second treatment in `t_new` or `NAME_new` for every treatment (also `t_new_1` for `t_1`), the outcome in `y_new` or `NAME_new` for every
     /// outcome. Other columns are ignored.
     ///
     /// # Errors
@@ -101,6 +101,12 @@ impl Pairs {
     }
 }
 
+/// `t_new_1` for `t_1`.
+fn numbered(name: &str) -> Option<String> {
+    let (stem, number) = name.rsplit_once('_')?;
+    number.bytes().all(|b| b.is_ascii_digit()).then(|| format!("{stem}_new_{number}"))
+}
+
 /// The columns of a file of pairs.
 fn pair_layout(input: &TableInput, units: PairedUnits<'_>) -> Result<Layout> {
     let path = input.name();
@@ -117,7 +123,12 @@ fn pair_layout(input: &TableInput, units: PairedUnits<'_>) -> Result<Layout> {
         let own = |name: &String| format!("{name}_new");
         match names {
             [name] => Ok(vec![found(&[only.to_owned(), own(name)])?]),
-            names => names.iter().map(|name| found(&[own(name)])).collect(),
+            names => {
+                let either = |name: &String| {
+                    found(&[Some(own(name)), numbered(name)].into_iter().flatten().collect::<Vec<_>>())
+                };
+                names.iter().map(either).collect()
+            }
         }
     };
     let mut id = vec!["id".to_owned()];

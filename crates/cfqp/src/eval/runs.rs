@@ -102,6 +102,10 @@ pub struct Scores {
     /// The same after division by the standard deviation of each outcome over pairs.
     #[serde(default)]
     pub rmse_sd: Option<f64>,
+    /// Root mean squared error of the decimal logarithm, over pairs whose outcomes are all positive. Answers count as at least a
+    /// thousandth of the smallest outcome.
+    #[serde(default)]
+    pub rmse_log10: Option<f64>,
     /// Structural similarity, for images.
     pub ssim: Option<f64>,
     /// Root mean squared error of effects, in units of y.
@@ -164,6 +168,22 @@ fn relative_rmse(truth: &Units, answers: &Units) -> Option<f64> {
     (!ratios.is_empty()).then(|| mean(&ratios).sqrt())
 }
 
+/// The root mean squared error of decimal logarithms; none unless all outcomes are positive.
+fn log10_rmse(truth: &Units, answers: &Units) -> Option<f64> {
+    let observed = |i: usize| truth.mask().is_none_or(|mask| mask[i]);
+    let places: Vec<usize> = (0..truth.values().len()).filter(|&i| observed(i)).collect();
+    let smallest = places.iter().map(|&i| truth.values()[i]).fold(f32::INFINITY, f32::min);
+    if !(smallest > 0.0 && smallest.is_finite()) {
+        return None;
+    }
+    let floor = 1e-3 * f64::from(smallest);
+    let gap = |&i: &usize| {
+        let answer = f64::from(answers.values()[i]).max(floor);
+        (f64::from(truth.values()[i]).log10() - answer.log10()).powi(2)
+    };
+    Some(mean(&places.iter().map(gap).collect::<Vec<_>>()).sqrt())
+}
+
 /// Fits `method`, queries it for the test units and scores the answers; with the answers for the example units.
 pub(super) fn run_method(
     method: Method,
@@ -188,6 +208,7 @@ pub(super) fn run_method(
         cf_mse_raw: accuracy.cf_mse_raw,
         rmse: data.pairs.map(|_| accuracy.cf_mse_raw.sqrt()),
         rmse_sd: data.pairs.and_then(|_| relative_rmse(&data.truth.y_new, &answers)),
+        rmse_log10: data.pairs.and_then(|_| log10_rmse(&data.truth.y_new, &answers)),
         ssim: accuracy.ssim,
         pehe: pehe.map(|pehe| pehe.root),
         pehe_square: pehe.map(|pehe| pehe.mean_square),

@@ -11,8 +11,8 @@ use crate::data::table::LargeTable;
 use crate::data::{Dataset, OutcomeKind};
 use crate::density::{
     Ensemble, FOLDS, FittedMember, Group, HIDDEN, KeptJobs, KnownRows, Member, MemberGroup, OutcomeRange,
-    OutcomeScale, Problem, RowSummary, Rows, Score, Selected, Streamed, T_COSINES, Tried, UNIT_ERROR_RATIO,
-    class_views, fit_offsets, row_folds,
+    OutcomeScale, Problem, RowSummary, Rows, Score, Selected, Streamed, T_COSINES, Tried, class_views,
+    fit_offsets, row_folds,
 };
 use crate::math::{adjusted_rand_index, mean};
 use crate::model::abduction::most_probable;
@@ -102,7 +102,7 @@ pub(super) enum Rest<'a> {
 pub(super) fn fit_density(context: &Context<'_>, rest: Rest<'_>) -> Result<Model> {
     let data = ordered_units(context)?;
     let kinds = data.outcome_kinds();
-    let scaler = outcome_scaler(context.scaler, &kinds);
+    let scaler = outcome_scaler(context.scaler, data.y(), &kinds);
     let context = &Context { data: &data, scaler: &scaler, ..*context };
     let mut candidate = best_candidate(context, &kinds, matches!(rest, Rest::Joined(_)))?;
     let tried = std::mem::take(&mut candidate.tried);
@@ -168,7 +168,8 @@ fn outcome_ranges(context: &Context<'_>) -> Vec<OutcomeRange> {
 }
 
 fn answering_group(group: &MemberGroup) -> Group {
-    Group { members: group.members.len(), weight: group.weight, error_ratio: UNIT_ERROR_RATIO }
+    let error_ratio = group.members[0].member.form.unit_error_ratio();
+    Group { members: group.members.len(), weight: group.weight, error_ratio }
 }
 
 /// What was done with which units of a table on disk.
@@ -193,7 +194,7 @@ fn streamed_note(table: &LargeTable, streamed: Streamed, members: usize) -> Stri
 pub(super) fn score_density_classes(context: &Context<'_>) -> Result<Vec<ClassScore>> {
     let data = ordered_units(context)?;
     let kinds = data.outcome_kinds();
-    let scaler = outcome_scaler(context.scaler, &kinds);
+    let scaler = outcome_scaler(context.scaler, data.y(), &kinds);
     let context = &Context { data: &data, scaler: &scaler, ..*context };
     let mut candidate = best_candidate(context, &kinds, true)?;
     let tried = std::mem::take(&mut candidate.tried);

@@ -11,13 +11,28 @@ use crate::{Error, Result};
 /// Shares of 0 or 1 are taken as if this many units more had each value.
 const PSEUDO_UNITS: f64 = 0.5;
 
-/// The scaler with which outcomes are modelled: only numbers are standardised.
-pub(super) fn outcome_scaler(scaler: &Scaler, kinds: &[OutcomeKind]) -> Scaler {
+/// Positive numbers whose largest value is this many times the smallest are not shifted by their mean.
+const MANY_TIMES: f32 = 1e3;
+
+/// The scaler with which outcomes `y` are modelled: only numbers are standardised, and positive ones over several decades are
+/// divided by their deviation alone.
+pub(super) fn outcome_scaler(scaler: &Scaler, y: &Units, kinds: &[OutcomeKind]) -> Scaler {
     let mut scaler = scaler.clone();
-    for (i, _) in kinds.iter().enumerate().filter(|(_, kind)| **kind != OutcomeKind::Number) {
-        scaler.y.keep_channel(i);
+    for (i, kind) in kinds.iter().enumerate() {
+        if *kind != OutcomeKind::Number {
+            scaler.y.keep_channel(i);
+        } else if spans_decades(y, i) {
+            scaler.y.keep_origin(i);
+        }
     }
     scaler
+}
+
+fn spans_decades(y: &Units, i: usize) -> bool {
+    let observed = |row: &usize| y.mask_row(*row).is_none_or(|mask| mask[i]);
+    let range = |(low, high): (f32, f32), row: usize| (low.min(y.row(row)[i]), high.max(y.row(row)[i]));
+    let (low, high) = (0..y.len()).filter(observed).fold((f32::INFINITY, 0.0), range);
+    low > 0.0 && high > MANY_TIMES * low
 }
 
 /// The laws and scales of the heads of a network.
