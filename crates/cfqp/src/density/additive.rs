@@ -21,8 +21,7 @@ use crate::math::{cholesky, cholesky_solve, dot, log_sum_exp_of};
 
 /// The smoothness of curves: factors on the prior precision of cosines.
 const SMOOTHNESS: [f64; 6] = [0.1, 1.0, 10.0, 100.0, 1e3, 1e4];
-/// The smoothness that random starts begin with, and rounds after which every curve has the one with the largest evidence.
-const FIRST_SMOOTHNESS: [f64; 4] = [1.0, 100.0, 1e3, 1e4];
+/// Rounds after which every curve has the smoothness with the largest evidence; at first every class has a random one.
 const GIVEN_SMOOTHNESS_ROUNDS: usize = 10;
 /// The prior precision of the slope of a class's curve in t ...
 const SLOPE: f64 = 0.5;

@@ -44,8 +44,6 @@ pub(crate) struct Candidate {
     pub choice: Choice,
     /// The held-out log-likelihood of every subject on which candidates are compared.
     pub likelihoods: Vec<f64>,
-    /// The logarithm of its prior, up to a constant: the evidence of its start relative to that of the best start.
-    pub log_prior: f64,
     /// One per fold.
     pub members: Vec<FittedMember>,
 }
@@ -112,8 +110,7 @@ pub(crate) fn averaged(candidates: Vec<Candidate>, classes: usize, rng: &mut Rng
     for (weight, candidate) in weights.iter_mut().zip(&candidates) {
         let same = |other: &&Candidate| other.choice.classes == candidate.choice.classes;
         let forms = candidates.iter().filter(same).count();
-        *weight *=
-            candidate.log_prior.exp() * 0.5_f64.powi(candidate.choice.classes as i32 - 1) / forms as f64;
+        *weight *= 0.5_f64.powi(candidate.choice.classes as i32 - 1) / forms as f64;
     }
     let total: f64 = weights.iter().sum();
     weights.iter_mut().for_each(|weight| *weight /= total);
@@ -158,7 +155,7 @@ mod tests {
     use crate::stream;
 
     fn candidate(classes: usize, likelihoods: Vec<f64>) -> Candidate {
-        Candidate { choice: simple(classes), likelihoods, log_prior: 0.0, members: Vec::new() }
+        Candidate { choice: simple(classes), likelihoods, members: Vec::new() }
     }
 
     #[test]

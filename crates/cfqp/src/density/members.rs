@@ -54,7 +54,7 @@ impl Problem<'_> {
     ) -> Result<Vec<MemberGroup>> {
         let mut groups = Vec::new();
         for (i, (candidate, weight)) in averaged.into_iter().enumerate() {
-            let Candidate { choice, mut members, likelihoods, .. } = candidate;
+            let Candidate { choice, mut members, likelihoods } = candidate;
             members.truncate(per_form.max(1));
             if likelihoods.len() < self.rows.subjects.len() {
                 members = self.train_on_all(i, choice, members)?;

@@ -6,7 +6,6 @@
 //! candidates by their held-out likelihood.
 
 use std::collections::HashMap;
-use std::ops::Range;
 use std::sync::Arc;
 
 use rand::seq::SliceRandom as _;
@@ -280,26 +279,25 @@ impl Problem<'_> {
         subjects: &[usize],
         starts: &[Solution],
     ) -> Result<Candidate> {
-        self.candidate_of(stage, choice, subjects, starts, 0..starts.len())
+        self.candidate_from(stage, choice, subjects, starts, 0)
     }
 
-    /// The same from the best of the `chosen` starts.
-    fn candidate_of(
+    /// The same; the first of the starts has this number among those of the form.
+    fn candidate_from(
         &self,
         stage: Stage,
         choice: Choice,
         subjects: &[usize],
         starts: &[Solution],
-        chosen: Range<usize>,
+        first: usize,
     ) -> Result<Candidate> {
-        self.monitor.stage(stage, FOLDS * chosen.len());
+        self.monitor.stage(stage, FOLDS * starts.len());
         let form = self.form(choice);
-        let (first, tried) = (chosen.start, chosen.len());
         let jobs: Vec<(usize, usize)> =
-            chosen.flat_map(|start| (0..FOLDS).map(move |fold| (start, fold))).collect();
+            (0..starts.len()).flat_map(|start| (0..FOLDS).map(move |fold| (start, fold))).collect();
         let fits = self.pool.try_map(jobs, |(start, fold)| {
             let (held_out, train_on) = split_fold(subjects, fold);
-            let job = format!("fold {fold} of {choice:?}, start {start} of {tried}");
+            let job = format!("fold {fold} of {choice:?}, start {}", first + start);
             self.jobs.run(&job, &(form.clone(), held_out.len()), || {
                 let (start_words, fold_words) = (start.to_string(), fold.to_string());
                 let name = ["density", "score", &choice.classes.to_string(), &start_words, &fold_words];
@@ -318,10 +316,7 @@ impl Problem<'_> {
             let trees = self.trees.get(fold).filter(|_| choice.trees).cloned();
             members.push(fit.member(&form, split_fold(subjects, fold).0, trees));
         }
-        let evidence = |start: &Solution| start.evidence;
-        let log_prior =
-            evidence(&starts[first + best]) - starts.iter().map(evidence).fold(f64::MIN, f64::max);
-        Ok(Candidate { choice, likelihoods, log_prior, members })
+        Ok(Candidate { choice, likelihoods, members })
     }
 
     /// Trains the network of one fold; `name` is that of its random stream.
@@ -442,11 +437,10 @@ impl Problem<'_> {
             ..self.simple(classes)
         };
         let starts = self.starts(subjects, simple)?;
-        // which branch of a curve continues which may be open: every start is a candidate, with its evidence as its prior
+        // which branch of a curve continues which may be open: every start is a candidate
         let from_each = |choice: Choice| -> Result<Vec<Candidate>> {
-            let from =
-                |start: &Solution| self.candidate(stage, choice, subjects, std::slice::from_ref(start));
-            starts.iter().map(from).collect()
+            let from = |i: usize| self.candidate_from(stage, choice, subjects, &starts[i..=i], i);
+            (0..starts.len()).map(from).collect()
         };
         let mut found = from_each(simple)?;
         let flexible = self.flexible(simple);
@@ -564,7 +558,6 @@ mod tests {
         let score = |classes: usize, likelihoods: Vec<f64>| Candidate {
             choice: simple(classes),
             likelihoods,
-            log_prior: 0.0,
             members: Vec::new(),
         };
         let noise: Vec<f64> = (0..100).map(|i| f64::from(i % 10) / 10.0).collect();
