@@ -136,7 +136,22 @@ impl MeasuredSet {
 
 #[cfg(test)]
 mod tests {
+    use cfqp::eval::{PairedUnits, Pairs};
+
     use super::*;
+
+    #[test]
+    fn several_treatments_are_numbered() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::write(at("data.csv"), "id,x_a,t_1,t_2,y\n1,0,1,a,2\n2,1,2,b,3\n3,0,3,a,4\n").unwrap();
+        std::fs::write(at("pairs.csv"), "id,t_new_1,t_new_2,y_new\n3,1,b,2\n").unwrap();
+        let set = find(folder.path()).unwrap()[0].read().unwrap();
+        let units =
+            PairedUnits { data: &set.table.data, ids: &set.table.ids, layout: Some(&set.table.layout) };
+        let pairs = Pairs::read(&set.pairs_path, units).unwrap();
+        assert_eq!((pairs.rows, pairs.truth.t_new.row(0).len()), (vec![2], set.table.data.t().elements()));
+    }
 
     #[test]
     fn sets_are_found_and_rows_get_the_subjects_of_their_pairs() {

@@ -836,6 +836,26 @@ mod tests {
     }
 
     #[test]
+    fn branches_that_were_exchanged_are_put_back() {
+        let data = lines(&[1.0, -1.0], 400, 1, 0.15);
+        let all: Vec<usize> = (0..400).collect();
+        let search = Additive::new(&data.rows, &all, form(&[3], &[6]));
+        let truth: Vec<f64> = data
+            .classes
+            .iter()
+            .flat_map(|&k| [f64::from(u8::from(k == 0)), f64::from(u8::from(k == 1))])
+            .collect();
+        let right =
+            search.settle(Solution { responsibilities: truth, evidence: 0.0, smoothness: vec![100.0; 2] });
+        let middle = search.cuts()[1];
+        let exchanged =
+            Solution { responsibilities: search.swapped(&right, [0, 1], middle), ..right.clone() };
+        let settled = search.settle(exchanged);
+        assert!(settled.evidence > right.evidence - 1.0, "{} {}", settled.evidence, right.evidence);
+        assert!(overlap(&settled.responsibilities, &right.responsibilities, 2) > 0.95);
+    }
+
+    #[test]
     fn solutions_that_differ_in_the_order_of_classes_are_one() {
         let solution = |responsibilities: Vec<f64>, evidence| Solution {
             responsibilities,

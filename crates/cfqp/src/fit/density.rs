@@ -601,6 +601,25 @@ mod tests {
     }
 
     #[test]
+    fn small_values_among_outcomes_over_many_decades_keep_their_digits() {
+        let single = simulate(TableWorld::Single, 200);
+        let wide = single.y().values().iter().map(|y| (5.0 * y).exp()).collect();
+        let y = Units::new("y", vec![1], wide).unwrap();
+        let data = Dataset::new(single.x().clone(), single.t().clone(), y).unwrap();
+        let model = Fit::new(config(1)).run(&data).unwrap();
+        assert!(model.is_log_scale());
+        let received = data.t().clone();
+        let options = crate::AskOptions { rho: crate::Rho::Given(1.0), ..crate::AskOptions::default() };
+        let answers = model.ask(&data).under(&received).options(options).answers().unwrap();
+        for (answer, y) in answers.point.values().iter().zip(data.y().values()) {
+            assert!((answer / y - 1.0).abs() < 0.01, "{answer} for {y}");
+        }
+        let other = model.ask(&data).under(0.5).answers().unwrap();
+        let bounds = other.lower.values().iter().zip(other.upper.values());
+        assert!(bounds.clone().all(|(lower, upper)| *lower > 0.0 && lower <= upper));
+    }
+
+    #[test]
     fn the_logarithm_can_be_asked_for_where_outcomes_are_positive() {
         let log = FitConfig { y_scale: YScale::Log, ..config(1) };
         let problem = |config: &FitConfig, data: &Dataset| match Fit::new(config.clone())
