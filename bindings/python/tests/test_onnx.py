@@ -161,9 +161,9 @@ def gap(what, ours, theirs, exported):
     return largest
 
 
-def ask(name, exported, rho):
+def ask(name, exported, rho, **options):
     y = exported.y.reshape(len(exported.y), -1)
-    return page()[name](exported.model, exported.x, exported.t, y, exported.to, rho)
+    return page()[name](exported.model, exported.x, exported.t, y, exported.to, rho, **options)
 
 
 def test_files_are_valid(exported):
@@ -208,7 +208,7 @@ def test_an_unknown_rho_is_averaged_over(exported):
     if exported.model.get("sparse_effects") is not None:
         pytest.skip("effects are shrunk")
     nodes = exported.model["uniform_nodes"]
-    point = sum(weight * ask("exact_answer", exported, rho)[1] for weight, rho in nodes)
+    point = sum(weight * ask("exact_answer", exported, rho, unknown=True)[1] for weight, rho in nodes)
     assert gap("answers, unknown rho", point, exported.answers["auto"]["answer"], exported) < exported.case.limits["answers"]
 
 
