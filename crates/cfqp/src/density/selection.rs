@@ -436,7 +436,11 @@ impl Problem<'_> {
             overdispersed: single.overdispersed,
             ..self.simple(classes)
         };
-        let starts = self.starts(subjects, simple)?;
+        let mut starts = self.starts(subjects, simple)?;
+        if self.form(simple).has_few_values() {
+            // held-out units do not tell pairings apart: the classes that respond as much alike as possible are paired
+            starts.truncate(1);
+        }
         // which branch of a curve continues which may be open: every start is a candidate
         let from_each = |choice: Choice| -> Result<Vec<Candidate>> {
             let from = |i: usize| self.candidate_from(stage, choice, subjects, &starts[i..=i], i);
