@@ -438,7 +438,7 @@ impl Problem<'_> {
         };
         let mut starts = self.starts(subjects, simple)?;
         if self.form(simple).has_few_values() {
-            // held-out units do not tell pairings apart: the classes that respond as much alike as possible are paired
+            // held-out units do not tell pairings apart; the evidence prefers classes that respond alike
             starts.truncate(1);
         }
         // which branch of a curve continues which may be open: every start is a candidate
