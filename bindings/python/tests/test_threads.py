@@ -88,9 +88,10 @@ def test_an_interrupt_stops_a_fit_and_leaves_a_checkpoint(tmp_path, world):
     assert checkpoint.exists() and checkpoint.stat().st_size > 0
 
 
-@pytest.mark.parametrize("units", ["series", "data"])
-def test_a_resumed_fit_is_the_same(units, tmp_path, request):
-    arrays = request.getfixturevalue(units).arrays
+# large enough that several calls of the callback see a fit at work
+@pytest.mark.parametrize(("world", "n"), [("oscillator", 120), ("crossing", 1000)])
+def test_a_resumed_fit_is_the_same(world, n, tmp_path):
+    arrays = cfqp.simulate(world, n=n, seed=1).arrays
 
     class Stop(Exception):
         pass
@@ -102,7 +103,7 @@ def test_a_resumed_fit_is_the_same(units, tmp_path, request):
         if len(set(calls)) > 1:
             raise Stop
 
-    settings = {"base": "linear", "classes": 2, "members": 2}
+    settings = {"base": "mlp", "classes": 2, "members": 2}
     expected = cfqp.CFQP(**settings).fit(arrays).to_bytes()
     checkpoint = tmp_path / "fit.checkpoint"
     with pytest.raises(Stop):
