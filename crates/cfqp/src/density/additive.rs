@@ -40,9 +40,11 @@ const ROUNDS: usize = 28;
 const REFINING_ROUNDS: usize = 10;
 /// ... and of a solution that is brought to convergence.
 const SETTLING_ROUNDS: usize = 40;
-/// Quantiles of a treatment above which two classes may change places, rounds of EM after it and the least smoothness at first, the
-/// most such moves of a sweep, the most sweeps, and the evidence that a move must gain.
+/// Quantiles of a treatment above which two classes may change places, or every value if there are at most this many; rounds of EM
+/// after it and the least smoothness at first, the most such moves of a sweep, the most sweeps, and the evidence that a move must
+/// gain.
 const CUTS: [f64; 4] = [0.2, 0.4, 0.6, 0.8];
+const MAX_VALUE_CUTS: usize = 12;
 const MOVE_ROUNDS: usize = 15;
 const MOVE_SMOOTHNESS: f64 = 100.0;
 const MAX_MOVES: usize = 24;
@@ -161,6 +163,8 @@ pub(crate) struct Additive {
     /// The Cholesky factor of the covariates' normal equations.
     covariate_factor: Vec<f64>,
     treatments: Features,
+    /// Where every treatment itself is among these features.
+    slopes: Vec<usize>,
     weights: Features,
     /// What all classes share, and residuals, with one class.
     single: Vec<f64>,
@@ -307,6 +311,7 @@ impl Additive {
             }
             subject_rows.push(own);
         }
+        let slope = |(i, term)| matches!(term, TreatmentTerm::Slope { .. }).then_some(i);
         let mut search = Self {
             d: rows.d,
             subject_rows,
@@ -315,6 +320,7 @@ impl Additive {
             covariates,
             covariate_factor: Vec::new(),
             treatments,
+            slopes: (1..).zip(form.basis.treatment_terms()).filter_map(slope).collect(),
             weights,
             single: Vec::new(),
             single_coefficients: Vec::new(),
@@ -432,7 +438,7 @@ impl Additive {
         let classes = best.smoothness.len();
         let pairs = (0..classes).flat_map(|a| (0..a).map(move |b| [a, b]));
         let cuts = self.cuts();
-        let moves: Vec<([usize; 2], f64)> =
+        let moves: Vec<([usize; 2], (usize, f64))> =
             pairs.flat_map(|pair| cuts.iter().map(move |&cut| (pair, cut))).collect();
         let step = moves.len().div_ceil(MAX_MOVES).max(1);
         for sweep in 0..SWEEPS {
@@ -453,33 +459,41 @@ impl Additive {
         best
     }
 
-    /// Amounts of the first treatment at which classes may change places; none if it has few values.
-    fn cuts(&self) -> Vec<f64> {
-        if !self.treatments.smooth.iter().any(|smooth| *smooth) {
-            return Vec::new();
-        }
-        let mut amounts: Vec<f64> = (0..self.rows()).map(|row| self.amount(row)).collect();
-        amounts.sort_by(f64::total_cmp);
-        CUTS.iter().map(|share| amounts[(share * (amounts.len() - 1) as f64) as usize]).collect()
+    /// The places of treatments, each with amounts above which classes may change places.
+    fn cuts(&self) -> Vec<(usize, f64)> {
+        let of_treatment = |&column: &usize| {
+            let mut amounts: Vec<f64> =
+                (0..self.rows()).map(|row| self.treatments.row(row)[column]).collect();
+            amounts.sort_by(f64::total_cmp);
+            let mut values = amounts.clone();
+            values.dedup();
+            let cuts = if values.len() <= MAX_VALUE_CUTS {
+                values[..values.len() - 1].to_vec()
+            } else {
+                CUTS.iter().map(|share| amounts[(share * (amounts.len() - 1) as f64) as usize]).collect()
+            };
+            cuts.into_iter().map(move |cut| (column, cut)).collect::<Vec<_>>()
+        };
+        self.slopes.iter().flat_map(of_treatment).collect()
     }
 
-    /// The first treatment of a row.
-    fn amount(&self, row: usize) -> f64 {
-        self.treatments.row(row).get(1).copied().unwrap_or(0.0)
-    }
-
-    /// The responsibilities of a solution with two classes in each other's place for subjects with more than `cut` of the first
-    /// treatment.
-    fn swapped(&self, solution: &Solution, [a, b]: [usize; 2], cut: f64) -> Vec<f64> {
+    /// The responsibilities of a solution with two classes in each other's place for subjects with more than `cut` of the treatment
+    /// at `column`.
+    fn swapped(&self, solution: &Solution, [a, b]: [usize; 2], (column, cut): (usize, f64)) -> Vec<f64> {
         let mut responsibilities = solution.responsibilities.clone();
         let subjects = responsibilities.chunks_exact_mut(solution.smoothness.len());
         for (own, rows) in subjects.zip(&self.subject_rows) {
-            let mean = rows.iter().map(|&row| self.amount(row)).sum::<f64>() / rows.len().max(1) as f64;
-            if mean > cut {
+            let amounts = rows.iter().map(|&row| self.treatments.row(row)[column]);
+            if amounts.sum::<f64>() > cut * rows.len() as f64 {
                 own.swap(a, b);
             }
         }
         responsibilities
+    }
+
+    /// The first treatment of a row.
+    fn amount(&self, row: usize) -> f64 {
+        self.slopes.first().map_or(0.0, |&column| self.treatments.row(row)[column])
     }
 
     /// EM from given responsibilities of these subjects.

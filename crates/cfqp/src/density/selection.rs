@@ -455,7 +455,8 @@ impl Problem<'_> {
         }
         if self.interactions && self.outcome_laws.is_empty() {
             let choice = Choice { class_interactions: true, ..best_choice(&found) };
-            let free = self.free_starts(subjects, choice, &starts)?;
+            let mut free = self.free_starts(subjects, choice, &starts)?;
+            free.truncate(starts.len());
             found.push(self.candidate(stage, choice, subjects, &free)?);
         }
         if self.outcome_laws.is_empty() {
