@@ -92,7 +92,7 @@ fn density_text(fitted: &Model) -> String {
 
 /// The rule by which the number of classes was chosen.
 const RULE: &str =
-    "chosen: the smallest number of classes that no larger one beats by more than 1.5 standard errors\n";
+    "chosen: the smallest number of classes that no larger one beats by more than 2 standard errors\n";
 
 /// The scores of base models and numbers of classes on held-out units.
 pub(crate) fn candidates_table(tried: &[ClassScore]) -> String {

@@ -58,6 +58,7 @@ pub mod models;
 mod nn;
 mod onnx;
 pub mod plain;
+mod process;
 pub mod report;
 pub mod rivals;
 mod rng;

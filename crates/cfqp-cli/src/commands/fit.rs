@@ -43,7 +43,7 @@ An outcome of at most 8 elements is fitted by mixture density networks, unless -
 --sharing, --epochs and --learning-rate then have no effect. Every unit is held out in \
 turn, so units of --valid are only joined to those of FILE: cross-validation takes the place of the split.
 --classes auto takes, for outcomes of at most 8 elements, the smallest number of classes that no larger one beats by \
-more than 1.5 standard errors of the held-out log-likelihood, without a penalty; for larger outcomes, the smallest \
+more than 2 standard errors of the held-out log-likelihood, without a penalty; for larger outcomes, the smallest \
 number that no larger one beats by more than two standard errors and a penalty per class (cfqp select --help).
 A table to which a fit would need more than --max-memory (4GB unless given) is explored on a sample of 50,000 rows, and the \
 members of the ensemble are then trained on parts of all rows, which are in a temporary file in TMPDIR. This needs \

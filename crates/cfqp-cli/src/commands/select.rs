@@ -31,7 +31,7 @@ Examples:
   cfqp select data.npz --classes 1..4 --base linear --json
 
 For outcomes of at most 8 elements every unit is held out in turn (units of --valid are added to those of FILE), and the \
-chosen number of classes is the smallest that no larger one beats by more than 1.5 standard errors of the held-out \
+chosen number of classes is the smallest that no larger one beats by more than 2 standard errors of the held-out \
 log-likelihood. There is no penalty. The column 'minus chosen' is the difference from the chosen number, with its standard \
 error; the search ends after two numbers without a gain.
 For larger outcomes, the column 'full covariance' is the mean negative log-likelihood of a held-out unit under a \

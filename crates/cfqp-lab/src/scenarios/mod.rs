@@ -61,6 +61,9 @@ pub(crate) struct ScenariosArgs {
     /// The directory for results and finished scenarios
     #[arg(long, value_name = "DIR", default_value = "scenarios")]
     out: PathBuf,
+    /// A folder of fitted models: those that it has are not fitted again, all others are added
+    #[arg(long, value_name = "DIR")]
+    models: Option<PathBuf>,
     /// Compare the finished scenarios of two directories instead of fitting
     #[arg(long, value_name = "DIR", num_args = 2)]
     compare: Option<Vec<PathBuf>>,
@@ -148,7 +151,8 @@ fn run_all(
     let (mut runs, mut failed) = (Vec::new(), Vec::new());
     let seeds = &args.seeds.0;
     for (i, &world_seed) in seeds.iter().enumerate() {
-        let plan = Plan { world_seed, max_n: args.max_n, label: args.label.clone() };
+        let plan =
+            Plan { world_seed, max_n: args.max_n, label: args.label.clone(), models: args.models.clone() };
         let path = plan.path(folder);
         let found = ScenarioRun::load(&path, &plan);
         let note = if found.is_some() { " (finished before)" } else { "" };

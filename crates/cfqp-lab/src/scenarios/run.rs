@@ -28,6 +28,8 @@ pub(super) struct Plan {
     /// The largest number of training units.
     pub max_n: Option<usize>,
     pub label: String,
+    /// Where fitted models are kept.
+    pub models: Option<PathBuf>,
 }
 
 /// The error of a baseline.
@@ -180,8 +182,15 @@ impl Plan {
         let progress = Progress::new(show, name);
         let clock = Instant::now();
         let fit = Fit::new(FitConfig::default()).resources(resources.clone()).monitor(&progress);
-        let model = fit.run(&train)?;
+        let kept = self.models.as_ref().map(|folder| folder.join(format!("{}.cfqp", self.world_seed)));
+        let model = match kept.as_ref().filter(|path| path.exists()) {
+            Some(path) => Model::load(path, resources)?,
+            None => fit.run(&train)?,
+        };
         let fit_seconds = clock.elapsed().as_secs_f64();
+        if let Some(path) = kept.filter(|path| !path.exists()) {
+            model.save(&path)?;
+        }
         drop(progress);
         let test = Test::new(&scenario, TEST_UNITS / repeats)?;
         let auto = test.ask(&model, Rho::Auto)?;

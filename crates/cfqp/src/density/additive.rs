@@ -28,7 +28,7 @@ const SLOPE: f64 = 0.5;
 /// ... and of one in a treatment of few values: which group of outcomes under one value belongs to which under another cannot
 /// be seen, so the classes are taken to respond as much alike as possible.
 const FEW_VALUES: f64 = 50.0;
-/// The prior precisions of the slope of the curve that all classes share, and of predictions of trees.
+/// The prior precisions of the slope of the curve that all classes share, and of predictions of regressors.
 const SHARED_SLOPE: f64 = 0.1;
 /// The prior precision of what classes must not have in common.
 const NOT_SHARED: f64 = 1e6;
@@ -182,7 +182,7 @@ pub(crate) struct AdditiveForm<'a> {
     pub class_interactions: bool,
     /// Whether classes respond to the treatment alike.
     pub alike: bool,
-    /// The number of predictions of trees that a row has.
+    /// The number of predictions of regressors that a row has.
     pub offsets: usize,
     /// Whether there are classes whose curves have a smoothness of their own: deviations from a common curve would not be smooth.
     pub own_curves: bool,
@@ -202,7 +202,7 @@ impl<'a> From<&'a Form> for AdditiveForm<'a> {
 }
 
 impl AdditiveForm<'_> {
-    /// Features that all classes share: covariates, products, treatments, predictions of trees.
+    /// Features that all classes share: covariates, products, treatments, predictions of regressors.
     fn shared(&self) -> Features {
         let of_frequency = |j: usize| if j == 0 { 0.1 } else { (j * j) as f64 };
         let products = if self.interactions { self.basis.products() } else { 0 };

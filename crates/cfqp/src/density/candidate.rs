@@ -7,10 +7,10 @@ use rand::RngExt as _;
 use super::jobs::{Finished, Job};
 use super::member::FittedMember;
 use super::network::{ClassWeights, Form};
+use super::offsets::Regressor;
 use super::{Member, NoiseLaw};
 use crate::Rng;
 use crate::math::{dot, log_sum_exp_of, mean};
-use crate::trees::Boosted;
 
 /// Draws of the bootstrap.
 const BOOTSTRAPS: usize = 200;
@@ -29,8 +29,8 @@ pub(crate) struct Choice {
     pub class_interactions: bool,
     /// Whether all classes respond to the treatment alike.
     pub alike: bool,
-    /// Whether predictions of trees are a part of the means.
-    pub trees: bool,
+    /// Whether predictions of regressors are a part of the means.
+    pub regressors: bool,
     pub weights: ClassWeights,
     pub law: NoiseLaw,
     pub varying_scale: bool,
@@ -132,15 +132,15 @@ pub(crate) fn averaged(candidates: Vec<Candidate>, classes: usize, rng: &mut Rng
 }
 
 impl FoldFit {
-    /// The member with these parameters and trees.
+    /// The member with these parameters and regressors.
     pub(super) fn member(
         &self,
         form: &Form,
         held_out: Vec<usize>,
-        trees: Option<Arc<[Boosted]>>,
+        regressors: Option<Arc<[Regressor]>>,
     ) -> FittedMember {
         FittedMember {
-            member: Member { form: form.clone(), parameters: self.parameters.clone(), trees },
+            member: Member { form: form.clone(), parameters: self.parameters.clone(), regressors },
             held_out,
             steps: self.steps,
             smoothness: self.smoothness.clone(),

@@ -14,12 +14,12 @@ use super::known::KnownRows;
 use super::member::{Evaluator, Member};
 use super::network::Element;
 use super::numbers::{GroupViews, NumberQuestion, score_under};
+use super::offsets::Regressor;
 use super::rows::Rows;
 use super::scale::{OutcomeRange, OutcomeScale};
 use super::selection::FOLDS;
 use super::views::{ClassView, Distribution, Prediction, Question, class_views};
 use crate::math::{GaussianComponent, central_interval, normal_cdf, normal_half_width};
-use crate::trees::Boosted;
 
 /// Several groups of members. Classes that are reported are those of the first group.
 #[derive(Clone, Debug)]
@@ -30,8 +30,8 @@ pub(crate) struct Ensemble {
     pub scales: Vec<OutcomeScale>,
     /// The range of every element of the outcomes that the model was fitted to; empty in models of 0.1.0.
     pub ranges: Vec<OutcomeRange>,
-    /// The trees of every fold, and the rows that they were fitted to; empty if no form has trees.
-    pub trees: Vec<Arc<[Boosted]>>,
+    /// The regressors of every fold, and the rows that they were fitted to; empty if no form has regressors.
+    pub regressors: Vec<Arc<[Regressor]>>,
     pub known: KnownRows,
     /// The correlation of the noise of two rows of one subject, if subjects were seen more than once.
     pub learned_rho: Option<f64>,
@@ -70,22 +70,22 @@ impl Ensemble {
         &self.members[..self.groups[0].members]
     }
 
-    /// The number of folds and of predictions of trees for a row in each that the forms of members need.
-    pub(crate) fn tree_counts(&self) -> (usize, usize) {
+    /// The number of folds and of predictions of regressors for a row in each that the forms of members need.
+    pub(crate) fn offset_counts(&self) -> (usize, usize) {
         let offsets = self.members.iter().map(|member| member.form.offsets).max().unwrap_or(0);
         if offsets > 0 { (FOLDS, offsets) } else { (0, 0) }
     }
 
-    /// Gives members whose form has trees those of their fold.
-    pub(crate) fn set_trees(&mut self, trees: Vec<Arc<[Boosted]>>) {
+    /// Gives members whose form has regressors those of their fold.
+    pub(crate) fn set_regressors(&mut self, regressors: Vec<Arc<[Regressor]>>) {
         let mut first = 0;
         for group in &self.groups {
             for (fold, member) in self.members[first..][..group.members].iter_mut().enumerate() {
-                member.trees = trees.get(fold).filter(|_| member.form.offsets > 0).cloned();
+                member.regressors = regressors.get(fold).filter(|_| member.form.offsets > 0).cloned();
             }
             first += group.members;
         }
-        self.trees = trees;
+        self.regressors = regressors;
     }
 
     /// The folds of the rows that the model was fitted to.
@@ -105,7 +105,7 @@ impl Ensemble {
 
     /// Evaluators of all members.
     pub(crate) fn evaluators(&self) -> Vec<Evaluator<'_>> {
-        self.members.iter().map(|member| member.evaluator().with_trees(&self.trees)).collect()
+        self.members.iter().map(|member| member.evaluator().with_regressors(&self.regressors)).collect()
     }
 
     /// The answers for all rows of one subject.
@@ -400,6 +400,36 @@ mod tests {
             let (lower, upper) = ensemble.interval(Element::Number(0), &answer.elements[0], 0.9, false);
             assert!(lower <= y + 1e-4 && y - 1e-4 <= upper && upper - lower < 1e-2, "{lower} {y} {upper}");
         }
+    }
+
+    #[test]
+    fn responses_that_the_fit_does_not_show_widen_answers_about_other_treatments() {
+        let data = lines(&[1.0], 200, 1, 0.3);
+        let pool = Pool::new(2).unwrap();
+        let own = testing::ensemble(members(&problem(&data.rows, &pool), 1, 5));
+        let received = treatments(&data.rows);
+        let other: Vec<f32> = received.iter().map(|t| t + 1.0).collect();
+        let width = |unseen_share: f64, from: Option<&[f32]>, to: &[f32], rho: Correlation| {
+            let mut ensemble = own.clone();
+            ensemble.groups[0].unseen_share = unseen_share;
+            let question = Question { rows: &data.rows, to, from, rho };
+            let answer = ensemble.answer(&mut ensemble.evaluators(), &question, &[0]).remove(0);
+            let difference = from.is_some();
+            let (lower, upper) = ensemble.interval(Element::Number(0), &answer.elements[0], 0.9, difference);
+            upper - lower
+        };
+        let (same, unknown) = (Correlation::Known(1.0), Correlation::Unknown);
+        for (from, rho) in [(None, same), (Some(&received[..]), same), (Some(&received[..]), unknown)] {
+            let [seen, unseen] = [0.0, 0.2].map(|share| width(share, from, &other, rho));
+            assert!(unseen > 1.2 * seen, "{from:?} {rho:?}: {seen} {unseen}");
+        }
+        assert!(
+            width(0.2, None, &received, same) < 1e-2,
+            "the outcome under the treatment received is known"
+        );
+        assert!(width(0.2, Some(&other), &other, same) < 1e-2, "equal treatments have no effect");
+        let effect = |rho| width(0.2, Some(&received), &other, rho);
+        assert!(effect(unknown) > 0.99 * effect(same), "an unknown rho is not narrower than a given one");
     }
 
     #[test]

@@ -12,4 +12,8 @@ pub(crate) struct Group {
     pub weight: f64,
     /// The variance of the error of the group's answer over that between its members.
     pub error_ratio: f64,
+    /// The variance of responses that differ between units without a class of the fit, over that of the noise, for treatments far
+    /// from the one received; 0 in models of 0.1.0.
+    #[serde(default)]
+    pub unseen_share: f64,
 }

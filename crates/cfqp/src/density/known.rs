@@ -1,11 +1,11 @@
-//! The rows that a model was fitted to, by their hash: trees that have seen a row would explain its noise.
+//! The rows that a model was fitted to, by their hash: regressors that have seen a row would explain its noise.
 
 use std::collections::HashMap;
 
 use super::rows::Rows;
 use crate::rng::fnv1a;
 
-/// With more rows than this, trees explain little of a single one, and none are remembered.
+/// With more rows than this, regressors explain little of a single one, and none are remembered.
 const MAX_ROWS: usize = 200_000;
 /// The bits of a number that an array of 32-bit floats holds exactly.
 const BITS: u32 = 24;

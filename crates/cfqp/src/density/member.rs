@@ -5,18 +5,19 @@ use std::sync::Arc;
 use super::heads::HeadLaw;
 use super::law::{Noise, ResidualComponent};
 use super::network::{Element, Form, Parts, Pass};
+use super::offsets::Regressor;
 use super::rows::Rows;
 use super::scale::OutcomeScale;
 use crate::math::log_sum_exp_of;
-use crate::trees::Boosted;
 
 /// A network with its parameters.
 #[derive(Clone, Debug)]
 pub(crate) struct Member {
     pub form: Form,
     pub parameters: Vec<f32>,
-    /// The trees whose predictions are a part of the means; none if the form has none, or if rows have predictions of their own.
-    pub trees: Option<Arc<[Boosted]>>,
+    /// The regressors whose predictions are a part of the means; none if the form has none, or if rows have
+    /// predictions of their own.
+    pub regressors: Option<Arc<[Regressor]>>,
 }
 
 /// A member of an ensemble, and the subjects that it was not fitted to.
@@ -44,9 +45,9 @@ pub(crate) struct Evaluator<'a> {
     pub parts: Parts,
     pub noise: Noise,
     pub pass: Pass,
-    /// The trees of all folds.
-    trees: Vec<Arc<[Boosted]>>,
-    /// Predictions of the trees for the last input.
+    /// The regressors of all folds.
+    regressors: Vec<Arc<[Regressor]>>,
+    /// Predictions of the regressors for the last input.
     offsets: Vec<f32>,
 }
 
@@ -59,7 +60,7 @@ impl Member {
             parts,
             noise,
             pass: Pass::default(),
-            trees: Vec::new(),
+            regressors: Vec::new(),
             offsets: Vec::new(),
         }
     }
@@ -95,23 +96,23 @@ impl Member {
 }
 
 impl Evaluator<'_> {
-    /// With the trees of all folds, for rows that some of them were fitted to.
-    pub(crate) fn with_trees(self, trees: &[Arc<[Boosted]>]) -> Self {
-        Self { trees: trees.to_vec(), ..self }
+    /// With the regressors of all folds, for rows that some of them were fitted to.
+    pub(crate) fn with_regressors(self, regressors: &[Arc<[Regressor]>]) -> Self {
+        Self { regressors: regressors.to_vec(), ..self }
     }
 
-    /// Means, scales and logits of one input, in `pass`; with the trees of a fold, or else the member's own.
+    /// Means, scales and logits of one input, in `pass`; with the regressors of a fold, or else the member's own.
     pub(crate) fn forward(&mut self, input: &[f32], fold: Option<usize>) {
-        let Self { member, parts, pass, trees, offsets, .. } = self;
+        let Self { member, parts, pass, regressors, offsets, .. } = self;
         offsets.clear();
-        if let Some(own) = &member.trees {
-            let trees = fold.and_then(|fold| trees.get(fold)).unwrap_or(own);
-            offsets.extend(trees.iter().map(|trees| trees.predict(input) as f32));
+        if let Some(own) = &member.regressors {
+            let regressors = fold.and_then(|fold| regressors.get(fold)).unwrap_or(own);
+            offsets.extend(regressors.iter().map(|regressor| regressor.predict(input) as f32));
         }
         member.form.forward(parts, &member.parameters, input, offsets, pass);
     }
 
-    /// The same for a row, with its own predictions of trees if it has any.
+    /// The same for a row, with its own predictions of regressors if it has any.
     pub(crate) fn forward_row(&mut self, rows: &Rows, row: usize) {
         if rows.offset(row).is_empty() {
             return self.forward(rows.input(row), rows.folds.get(&row).copied());

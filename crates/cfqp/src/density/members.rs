@@ -19,12 +19,18 @@ const MAX_TEMPERED_SUBJECTS: usize = 1200;
 /// The variance of the error of an average over that between members, each of which lacks one of several folds (the delete-d
 /// jackknife).
 pub(crate) const JACKKNIFE_RATIO: f64 = ((FOLDS - 1) * (FOLDS - 1)) as f64 / FOLDS as f64;
-/// The same for the answer about one unit. It is larger, because members have a part of their error in common, and because a
-/// variance of five numbers is uncertain: most of all where classes are told by a curve. With treatments of few values less is in
-/// common, since means are free. Set on random scenarios.
-const ONE_CLASS_ERROR_RATIO: f64 = 10.0;
-const CLASSES_ERROR_RATIO: f64 = 24.0;
-const FEW_VALUES_ERROR_RATIO: f64 = 3.0;
+
+/// What is added to the variance of an answer about one unit. Set on random scenarios.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct UnitErrors {
+    /// The variance of the error over that between members. It may be larger than [`JACKKNIFE_RATIO`], because members have a part
+    /// of their error in common, and because a variance of five numbers is uncertain: most of all where classes are told by a
+    /// curve. With treatments of few values less is in common, since means are free.
+    pub ratio: f64,
+    /// The variance of differences between responses that the fit does not show, over that of the noise. It is for fits with one
+    /// class: few units do not show that there are more.
+    pub unseen_share: f64,
+}
 
 /// The members of one form, one per fold, with classes in the same order, and the weight of their answers.
 #[derive(Clone)]
@@ -34,13 +40,18 @@ pub(crate) struct MemberGroup {
 }
 
 impl Form {
-    /// The variance of the error of an answer about one unit over that between members.
-    pub(crate) fn unit_error_ratio(&self) -> f64 {
-        match self.classes {
-            _ if self.has_few_values() => FEW_VALUES_ERROR_RATIO,
-            1 => ONE_CLASS_ERROR_RATIO,
-            _ => CLASSES_ERROR_RATIO,
-        }
+    /// The variance of the error of an answer about one unit over that between members, and the variance of responses that
+    /// differ without a class of the fit over that of the noise.
+    pub(crate) fn unit_errors(&self) -> UnitErrors {
+        let are_numbers = self.outcome_laws.is_empty();
+        let (ratio, unseen_share) = match self.classes {
+            _ if self.has_few_values() => (3.0, 0.0),
+            1 if are_numbers => (5.0, 0.06),
+            1 => (10.0, 0.0),
+            _ if are_numbers => (20.0, 0.0),
+            _ => (24.0, 0.0),
+        };
+        UnitErrors { ratio, unseen_share }
     }
 }
 
@@ -99,7 +110,7 @@ impl Problem<'_> {
                     },
                 )?;
                 self.monitor.epoch(-mean(&fit.likelihoods));
-                Ok(fit.member(&form, held_out, known.member.trees))
+                Ok(fit.member(&form, held_out, known.member.regressors))
             },
         )
     }

@@ -1,7 +1,8 @@
 //! Mixture density networks for short outcomes, where one look at an outcome does not tell the class.
 //!
 //! All class means, scales and weights are trained on the exact marginal likelihood. Forms of the network compete: they differ in
-//! the number of classes, in how covariates change responses, in the noise, and in whether boosted trees are a part of the means.
+//! the number of classes, in how covariates change responses, in the noise, and in whether predictions of boosted trees and Gaussian
+//! processes are a part of the means.
 //! Each is fitted without every fold in turn; the networks of the best forms answer together, with weights by their held-out
 //! likelihood.
 
@@ -44,10 +45,10 @@ pub(crate) use known::KnownRows;
 pub(crate) use law::Noise;
 pub use law::NoiseLaw;
 pub(crate) use member::{FittedMember, Member, RowSummary};
-pub(crate) use members::{JACKKNIFE_RATIO, MemberGroup};
+pub(crate) use members::{JACKKNIFE_RATIO, MemberGroup, UnitErrors};
 pub use network::ClassWeights;
 pub(crate) use network::{Form, HIDDEN, MAX_LOGIT_CHANGE, MAX_SCALE_CHANGE, T_COSINES};
-pub(crate) use offsets::{fit_offsets, row_folds};
+pub(crate) use offsets::{Offsets, Regressor, fit_offsets, row_folds};
 pub(crate) use rows::Rows;
 pub(crate) use scale::{OutcomeRange, OutcomeScale};
 pub(crate) use selection::{FOLDS, Problem, Score, Selected, Tried};

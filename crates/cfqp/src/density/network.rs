@@ -7,7 +7,7 @@
 //!
 //! h_k, h and g are sums of functions of each column ([`Basis`]); r(t) are those by which covariates change the response to the
 //! treatment, in all classes alike (D) or in each on its own (D_k); phi is a perceptron with two hidden layers, shared by all
-//! classes; o is the prediction of boosted trees, if there are any. All parameters are one flat array, with Gaussian priors
+//! classes; o are the predictions of other regressors, if there are any. All parameters are one flat array, with Gaussian priors
 //! about 0.
 
 use std::collections::HashMap;
@@ -90,7 +90,7 @@ pub(crate) struct Form {
     /// The covariates that have such products.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub product_columns: Vec<usize>,
-    /// The number of predictions of trees that are a part of the means.
+    /// The number of predictions of regressors that are a part of the means.
     #[serde(default)]
     pub offsets: usize,
     /// Width of the hidden layers; 0: none.
@@ -159,7 +159,7 @@ mod prior {
     pub(super) const DEVIATION: f32 = 10.0;
     /// The same where classes differ in how covariates change their responses.
     pub(super) const FREE_DEVIATION: f32 = 3.0;
-    /// Of the coefficients of predictions of trees.
+    /// Of the coefficients of predictions of regressors.
     pub(super) const OFFSET: f32 = 0.1;
     pub(super) const SCALE: f32 = 3.0;
     /// Of the slopes of class weights, relative to their number.
@@ -525,7 +525,7 @@ impl Form {
         }
     }
 
-    /// Means, scales and logits of one unit; `offsets` are the predictions of trees for it, if the form has any.
+    /// Means, scales and logits of one unit; `offsets` are the predictions of regressors for it, if the form has any.
     #[inline(always)]
     pub(crate) fn forward(
         &self,
@@ -853,7 +853,7 @@ mod tests {
         let mut rng = stream(5, &["parameters"]);
         let form = form();
         let parameters = (0..form.len()).map(|_| rng.random_range(-0.5..0.5)).collect();
-        let member = Member { form, parameters, trees: None };
+        let member = Member { form, parameters, regressors: None };
         let mut moved = member.clone();
         moved.reorder(&[2, 0, 1]);
         let (before, after) = (member.log_likelihoods(&rows, &all), moved.log_likelihoods(&rows, &all));
@@ -877,9 +877,9 @@ mod tests {
             assert_eq!(larger.hidden, if form.hidden == 0 { 0 } else { 7 });
             let parameters: Vec<f32> = (0..form.len()).map(|_| rng.random_range(-0.5..0.5)).collect();
             let extended = form.extend(&parameters, &larger, &mut rng);
-            let before = Member { form, parameters, trees: None }.log_likelihoods(&rows, &all);
+            let before = Member { form, parameters, regressors: None }.log_likelihoods(&rows, &all);
             let after =
-                Member { form: larger, parameters: extended, trees: None }.log_likelihoods(&rows, &all);
+                Member { form: larger, parameters: extended, regressors: None }.log_likelihoods(&rows, &all);
             assert!(before.iter().zip(&after).all(|(a, b)| (a - b).abs() < 1e-5), "{before:?} {after:?}");
         }
         assert_eq!(form().with_capacity(Capacity { t_cosines: 1, hidden: 1 }), form());

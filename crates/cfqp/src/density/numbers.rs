@@ -33,7 +33,7 @@ const MAX_PAIRING_VARIANCE: f64 = 0.1;
 /// The share of the difference of the noise under two treatments that belongs to one of them alone.
 const OWN_NOISE: f64 = 0.5;
 /// The variance of the error of an effect over that between members, relative to that of an outcome. Set on random scenarios.
-const EFFECT_ERROR_RATIO: f64 = 0.75;
+const EFFECT_ERROR_RATIO: f64 = 0.45;
 /// The largest variance of a standardised residual.
 const MAX_RESIDUAL_VARIANCE: f64 = 3.0;
 
@@ -53,6 +53,14 @@ pub(super) struct NumberQuestion {
     to_received: bool,
     from_received: bool,
     equal: bool,
+    /// How far the treatment asked about is from the one compared with, or received: 0 if they are equal, 1 if far.
+    distance: f64,
+}
+
+/// 1 - exp(-8 d^2) for standardised treatments at a distance d.
+fn distance(a: &[f32], b: &[f32]) -> f64 {
+    let squared: f64 = a.iter().zip(b).map(|(a, b)| f64::from(a - b).powi(2)).sum();
+    -(-8.0 * squared).exp_m1()
 }
 
 impl NumberQuestion {
@@ -73,6 +81,7 @@ impl NumberQuestion {
             to_received,
             from_received,
             equal: from == Some(to),
+            distance: distance(to, from.unwrap_or(received)),
         }
     }
 
@@ -210,6 +219,30 @@ impl GroupViews<'_> {
         (0..self.members.len()).map(of_member).sum::<f64>() / self.members.len() as f64
     }
 
+    /// The variance of the outcome under the treatment asked about with fresh noise: the mean over members.
+    fn fresh_variance(&self, asked: &NumberQuestion, pair: [usize; 2]) -> f64 {
+        let of_member = |m: usize| {
+            let at =
+                |z: f64| self.predictions[m].to.at(asked.head(pair[0]), self.members[m].noise.residual_at(z));
+            let ends = [-1.0, 1.0].map(|z| asked.component_scale.restore(at(z)));
+            (0.5 * (ends[1] - ends[0])).powi(2)
+        };
+        (0..self.members.len()).map(of_member).sum::<f64>() / self.members.len() as f64
+    }
+
+    /// The variance of what belongs to one of two treatments alone: noise, and responses that differ between units without a class
+    /// of the fit. In an outcome with noise of its own it is a part of that noise.
+    fn own_error(&self, asked: &NumberQuestion, k: usize, pair: [usize; 2], rho: f64) -> f64 {
+        let unseen = self.group.unseen_share * asked.distance * self.fresh_variance(asked, pair);
+        let noise = OWN_NOISE * self.own_noise(asked, k, pair);
+        match asked.rho {
+            _ if asked.is_difference => noise + unseen,
+            // a smaller correlation stands for such noise
+            Correlation::Unknown => rho * rho * unseen,
+            Correlation::Known(_) => rho * rho * (noise + unseen),
+        }
+    }
+
     /// Whether classes then, of which some are not improbable, give different answers.
     fn differ(&self, asked: &NumberQuestion, pairings: &[([usize; 2], f64)]) -> bool {
         let mut spread = Weighted::default();
@@ -243,9 +276,9 @@ impl Carried {
     fn new(of: &GroupViews<'_>, asked: &NumberQuestion, k: usize, pair: [usize; 2], rho: f64) -> Self {
         let heads = pair.map(|class| asked.head(class));
         // an unknown correlation is smaller if a part of the noise belongs to one treatment alone; a given one is used as it is
-        let (rho, own_noise) = match asked.rho {
-            Correlation::Unknown => (rho * (1.0 - OWN_NOISE * (1.0 - of.common_scale(asked, k, pair))), 0.0),
-            Correlation::Known(_) => (rho, OWN_NOISE * of.own_noise(asked, k, pair)),
+        let rho = match asked.rho {
+            Correlation::Unknown => rho * (1.0 - OWN_NOISE * (1.0 - of.common_scale(asked, k, pair))),
+            Correlation::Known(_) => rho,
         };
         let score = |views: &Vec<ClassView>| {
             let scores: Vec<f64> = views[k].scores.iter().skip(asked.j).step_by(asked.d).copied().collect();
@@ -264,7 +297,7 @@ impl Carried {
         let between = centres.variance();
         let ratio = of.group.error_ratio * if asked.is_difference { EFFECT_ERROR_RATIO } else { 1.0 };
         let fresh = fresh * residual_excess(&of.members[0].noise);
-        let error = ratio * between + rho * rho * own_noise;
+        let error = ratio * between + of.own_error(asked, k, pair, rho);
         let believed = if asked.is_difference || error <= 0.0 { 1.0 } else { fresh / (fresh + error) };
         let kept = 1.0 - rho * rho * (1.0 - believed);
         Self {

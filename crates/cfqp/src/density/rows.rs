@@ -12,9 +12,9 @@ pub(crate) struct Rows {
     pub inputs: Vec<f32>,
     /// `[n, outcomes]`; 0 where missing
     pub outcomes: Vec<f32>,
-    /// Predictions of trees for every row by models that were not fitted to it; empty: they are computed where needed.
+    /// Predictions of regressors for every row by models that were not fitted to it; empty: they are computed where needed.
     pub offsets: Vec<f32>,
-    /// The folds of rows to which the model was fitted: their predictions are those of the trees without that fold.
+    /// The folds of rows to which the model was fitted: their predictions are those of the regressors without that fold.
     pub folds: HashMap<usize, usize>,
     /// Whether each outcome element was observed; none: all were.
     pub observed: Option<Vec<bool>>,
@@ -43,7 +43,7 @@ impl Rows {
         &self.outcomes[row * self.d..][..self.d]
     }
 
-    /// The predictions of trees for `row`; empty if there are none.
+    /// The predictions of regressors for `row`; empty if there are none.
     pub(crate) fn offset(&self, row: usize) -> &[f32] {
         let count = self.offsets.len() / self.len().max(1);
         &self.offsets[row * count..][..count]

@@ -1,4 +1,4 @@
-//! The forms that compete: numbers of classes, class weights, noise, responses and trees, by their held-out likelihood.
+//! The forms that compete: numbers of classes, class weights, noise, responses and other regressors, by their held-out likelihood.
 //!
 //! Subjects are held out in turn (five folds). Every candidate starts from the same mixtures, refined without the held-out fold.
 //! A fold also decides when its own training stops, so held-out likelihoods are slightly too high, for all candidates alike. The
@@ -17,11 +17,11 @@ use super::heads::HeadLaw;
 use super::jobs::KeptJobs;
 use super::law::NoiseLaw;
 use super::network::{ClassWeights, Form};
+use super::offsets::Regressor;
 use super::rows::Rows;
 use super::training::{Schedule, Task, train};
 use crate::math::{argmax, mean, paired_difference};
 use crate::runtime::{Monitor, Pool, Stage};
-use crate::trees::Boosted;
 use crate::{Result, stream};
 
 /// The number of folds.
@@ -55,7 +55,7 @@ pub(crate) struct Problem<'a> {
     /// Whether such products may be used.
     pub interactions: bool,
     /// Trees of every fold, fitted without it, whose predictions are the offsets of the rows.
-    pub trees: Vec<Arc<[Boosted]>>,
+    pub regressors: Vec<Arc<[Regressor]>>,
     /// The laws of outcomes; empty if all are numbers.
     pub outcome_laws: Vec<HeadLaw>,
     pub hidden: usize,
@@ -142,7 +142,7 @@ impl Problem<'_> {
             shared_response: true,
             alike: choice.alike,
             product_columns: if products { self.product_columns.clone() } else { Vec::new() },
-            offsets: if choice.trees { self.rows.offset(0).len() } else { 0 },
+            offsets: if choice.regressors { self.rows.offset(0).len() } else { 0 },
             hidden: self.hidden,
             weights: choice.weights,
             law: choice.law,
@@ -157,7 +157,7 @@ impl Problem<'_> {
             interactions: false,
             class_interactions: false,
             alike: false,
-            trees: false,
+            regressors: false,
             weights: ClassWeights::Covariates,
             law: if self.has_numbers() { NoiseLaw::StudentT } else { NoiseLaw::Gaussian },
             varying_scale: false,
@@ -313,8 +313,8 @@ impl Problem<'_> {
         let mut members = Vec::new();
         for (fold, fit) in fits[best * FOLDS..][..FOLDS].iter().enumerate() {
             fit.likelihoods.iter().enumerate().for_each(|(i, &value)| likelihoods[fold + i * FOLDS] = value);
-            let trees = self.trees.get(fold).filter(|_| choice.trees).cloned();
-            members.push(fit.member(&form, split_fold(subjects, fold).0, trees));
+            let regressors = self.regressors.get(fold).filter(|_| choice.regressors).cloned();
+            members.push(fit.member(&form, split_fold(subjects, fold).0, regressors));
         }
         Ok(Candidate { choice, likelihoods, members })
     }
@@ -404,7 +404,7 @@ impl Problem<'_> {
         Selected { classes, tried: scores, averaged }
     }
 
-    /// The candidates with one class: the best of them says whether covariates change the response, and whether trees help.
+    /// The candidates with one class: the best of them says whether covariates change the response, and whether regressors help.
     fn single_candidates(&self, subjects: &[usize]) -> Result<Vec<Candidate>> {
         let stage = Stage::Classes { classes: 1, base: "density" };
         let starts = [Solution::one_class(subjects.len())];
@@ -413,8 +413,8 @@ impl Problem<'_> {
         if self.interactions {
             found.push(candidate(Choice { interactions: true, ..self.simple(1) })?);
         }
-        if !self.trees.is_empty() {
-            found.push(candidate(Choice { trees: true, ..best_choice(&found) })?);
+        if !self.regressors.is_empty() {
+            found.push(candidate(Choice { regressors: true, ..best_choice(&found) })?);
         }
         let best = best_choice(&found);
         found.push(candidate(self.flexible(best))?);
@@ -432,7 +432,7 @@ impl Problem<'_> {
         let stage = Stage::Classes { classes, base: "density" };
         let simple = Choice {
             interactions: single.interactions,
-            trees: single.trees,
+            regressors: single.regressors,
             overdispersed: single.overdispersed,
             ..self.simple(classes)
         };

@@ -163,7 +163,7 @@ impl Problem<'_> {
         let Member { form, parameters, .. } = &known.member;
         let larger = form.with_capacity(Capacity::new(self.rows.subjects.len() + shards.subjects()));
         let mut rng = stream(self.seed, &["density", "capacity", &i.to_string()]);
-        Member { parameters: form.extend(parameters, &larger, &mut rng), form: larger, trees: None }
+        Member { parameters: form.extend(parameters, &larger, &mut rng), form: larger, regressors: None }
     }
 
     /// Lets member `i` learn from its part of a shard.
@@ -227,7 +227,7 @@ impl Job for Vec<LearnerState> {
     fn finished(&self) -> Finished {
         Finished {
             arrays: self.iter().flat_map(|state| state.arrays.clone()).collect(),
-            numbers: self.iter().map(|state| f64::from(state.steps)).collect(),
+            numbers: self.iter().map(|state| state.steps as f64).collect(),
         }
     }
 
@@ -237,7 +237,7 @@ impl Job for Vec<LearnerState> {
         let fits = numbers.len() == sizes.len() && arrays.iter().map(Vec::len).eq(expected);
         let mut arrays = arrays.into_iter();
         let mut next = || std::array::from_fn(|_| arrays.next().unwrap_or_default());
-        let state = |&steps: &f64| LearnerState { arrays: next(), steps: steps as i32 };
+        let state = |&steps: &f64| LearnerState { arrays: next(), steps: steps as usize };
         fits.then(|| numbers.iter().map(state).collect())
     }
 }

@@ -66,7 +66,7 @@ pub(super) fn problem<'a>(rows: &'a Rows, pool: &'a Pool) -> Problem<'a> {
         t_values: Vec::new(),
         product_columns: Vec::new(),
         interactions: false,
-        trees: Vec::new(),
+        regressors: Vec::new(),
         outcome_laws: Vec::new(),
         hidden: 0,
         seed: 3,
@@ -84,13 +84,13 @@ pub(super) fn members(problem: &Problem<'_>, classes: usize, count: usize) -> Ve
 
 /// An ensemble of these members.
 pub(super) fn ensemble(members: Vec<FittedMember>) -> Ensemble {
-    let group = Group { members: members.len(), weight: 1.0, error_ratio: 14.0 };
+    let group = Group { members: members.len(), weight: 1.0, error_ratio: 14.0, unseen_share: 0.0 };
     Ensemble {
         members: members.into_iter().map(|known| known.member).collect(),
         groups: vec![group],
         scales: vec![OutcomeScale::Identity],
         ranges: Vec::new(),
-        trees: Vec::new(),
+        regressors: Vec::new(),
         known: KnownRows::default(),
         learned_rho: None,
     }
@@ -103,7 +103,7 @@ pub(super) fn simple(classes: usize) -> Choice {
         interactions: false,
         class_interactions: false,
         alike: false,
-        trees: false,
+        regressors: false,
         weights: ClassWeights::Constant,
         law: NoiseLaw::Gaussian,
         varying_scale: false,

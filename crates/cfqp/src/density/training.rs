@@ -11,6 +11,7 @@ use super::network::{Form, Parts, Pass, Slopes};
 use super::rows::Rows;
 use crate::math::simd::with_simd;
 use crate::math::{log_sum_exp_of, mean};
+use crate::nn::Adam;
 use crate::runtime::Monitor;
 use crate::{Error, Result, Rng};
 
@@ -61,16 +62,16 @@ impl Task<'_> {
     }
 }
 
-/// Parameters, gradient and moments of Adam.
-struct Adam {
+/// Parameters, their gradient, and the moments of Adam.
+struct Descent {
     parameters: Vec<f32>,
     gradient: Vec<f32>,
     first: Vec<f32>,
     second: Vec<f32>,
-    steps: i32,
+    steps: usize,
 }
 
-impl Adam {
+impl Descent {
     fn new(parameters: Vec<f32>) -> Self {
         let zero = vec![0.0; parameters.len()];
         Self { gradient: zero.clone(), first: zero.clone(), second: zero, parameters, steps: 0 }
@@ -79,22 +80,11 @@ impl Adam {
     /// One step along the gradient plus `precisions` times the parameters.
     fn step(&mut self, rate: f32, precisions: &[f32]) {
         self.steps += 1;
-        let correct = |decay: f32| 1.0 / (1.0 - decay.powi(self.steps));
-        let (first_factor, second_factor) = (correct(0.9), correct(0.999));
-        let Self { parameters, gradient, first, second, .. } = self;
-        with_simd(
-            #[inline(always)]
-            || {
-                for ((((p, g), m), v), precision) in
-                    parameters.iter_mut().zip(gradient).zip(first).zip(second).zip(precisions)
-                {
-                    let g = *g + precision * *p;
-                    *m = 0.9 * *m + 0.1 * g;
-                    *v = 0.999 * *v + 0.001 * g * g;
-                    *p -= rate * (*m * first_factor) / ((*v * second_factor).sqrt() + 1e-8);
-                }
-            },
-        );
+        let Self { parameters, gradient, first, second, steps } = self;
+        for ((g, p), precision) in gradient.iter_mut().zip(&*parameters).zip(precisions) {
+            *g += precision * p;
+        }
+        Adam::default().update((*steps, f64::from(rate)), parameters, gradient, [first, second]);
     }
 }
 
@@ -157,7 +147,10 @@ pub(crate) fn train(
         }
     }
     let parameters = stopping.best;
-    Ok(Trained { member: Member { form: form.clone(), parameters, trees: None }, steps: stopping.best_step })
+    Ok(Trained {
+        member: Member { form: form.clone(), parameters, regressors: None },
+        steps: stopping.best_step,
+    })
 }
 
 /// Keeps the parameters with the best held-out likelihood.
@@ -177,7 +170,7 @@ impl<'a> Stopping<'a> {
     }
 
     fn should_stop(&mut self, form: &Form, parameters: &[f32], step: usize, every: usize) -> bool {
-        let member = Member { form: form.clone(), parameters: parameters.to_vec(), trees: None };
+        let member = Member { form: form.clone(), parameters: parameters.to_vec(), regressors: None };
         let score = match self.held_out.is_empty() {
             true => step as f64,
             false => mean(&member.log_likelihoods(self.rows, &self.held_out)),
@@ -195,7 +188,7 @@ pub(super) struct Learner<'a> {
     parts: Parts,
     /// The number of subjects to learn from.
     subjects: usize,
-    adam: Adam,
+    descent: Descent,
     /// Prior precisions, divided by the number of subjects.
     precisions: Vec<f32>,
     /// The running mean of the parameters.
@@ -233,8 +226,16 @@ impl<'a> Learner<'a> {
         let share = 1.0 / subjects.max(1) as f32;
         let precisions = precisions.into_iter().map(|precision| precision * share).collect();
         let average = parameters.clone();
-        let adam = Adam::new(parameters);
-        Self { form, parts: form.parts(), subjects, adam, precisions, average, scratch: Scratch::default() }
+        let descent = Descent::new(parameters);
+        Self {
+            form,
+            parts: form.parts(),
+            subjects,
+            descent,
+            precisions,
+            average,
+            scratch: Scratch::default(),
+        }
     }
 
     /// One step on a batch of subjects, each with P(class) if it is given.
@@ -244,9 +245,9 @@ impl<'a> Learner<'a> {
         batch: impl ExactSizeIterator<Item = (usize, Option<&'r [f64]>)>,
         rate: f32,
     ) {
-        self.adam.gradient.fill(0.0);
+        self.descent.gradient.fill(0.0);
         let share = 1.0 / batch.len() as f32;
-        let noise = self.form.noise(&self.parts, &self.adam.parameters);
+        let noise = self.form.noise(&self.parts, &self.descent.parameters);
         with_simd(
             #[inline(always)]
             || {
@@ -255,26 +256,26 @@ impl<'a> Learner<'a> {
                 }
             },
         );
-        self.adam.step(rate, &self.precisions);
-        self.form.clamp(&self.parts, &mut self.adam.parameters);
+        self.descent.step(rate, &self.precisions);
+        self.form.clamp(&self.parts, &mut self.descent.parameters);
     }
 
     /// Averages the parameters over the last quarter of the steps, at most `horizon`.
     pub(super) fn average(&mut self, horizon: f32) {
-        let horizon = (self.adam.steps as f32 / 4.0 + 1.0).min(horizon).max(1.0);
-        for (average, p) in self.average.iter_mut().zip(&self.adam.parameters) {
+        let horizon = (self.descent.steps as f32 / 4.0 + 1.0).min(horizon).max(1.0);
+        for (average, p) in self.average.iter_mut().zip(&self.descent.parameters) {
             *average += (p - *average) / horizon;
         }
     }
 
     /// The network with the averaged parameters.
     pub(super) fn averaged(&self) -> Member {
-        Member { form: self.form.clone(), parameters: self.average.clone(), trees: None }
+        Member { form: self.form.clone(), parameters: self.average.clone(), regressors: None }
     }
 
     /// The number of steps so far.
     pub(super) fn steps(&self) -> usize {
-        self.adam.steps.unsigned_abs() as usize
+        self.descent.steps
     }
 
     /// Adds the gradient of -log likelihood of a subject; with P(class), if it is given, in place of the posterior.
@@ -287,10 +288,10 @@ impl<'a> Learner<'a> {
         noise: &Noise,
         share: f32,
     ) {
-        let Self { form, parts, adam, scratch, .. } = self;
+        let Self { form, parts, descent, scratch, .. } = self;
         let (classes, d) = (form.classes, form.outcomes);
         let of_subject = &rows.subjects[subject];
-        let Adam { parameters, gradient, .. } = adam;
+        let Descent { parameters, gradient, .. } = descent;
         let Scratch { pass, slopes, joint, logits, likelihoods } = scratch;
         joint.clear();
         joint.resize(classes, 0.0);
@@ -368,32 +369,32 @@ impl<'a> Learner<'a> {
 pub(super) struct LearnerState {
     /// Parameters, first and second moments, averaged parameters.
     pub arrays: [Vec<f32>; 4],
-    pub steps: i32,
+    pub steps: usize,
 }
 
 impl Learner<'_> {
     /// What the next steps depend on.
     pub(super) fn state(&self) -> LearnerState {
-        let Adam { parameters, first, second, steps, .. } = &self.adam;
+        let Descent { parameters, first, second, steps, .. } = &self.descent;
         LearnerState { arrays: [parameters, first, second, &self.average].map(Vec::clone), steps: *steps }
     }
 
     /// Goes on from a state.
     pub(super) fn set_state(&mut self, state: LearnerState) {
-        [self.adam.parameters, self.adam.first, self.adam.second, self.average] = state.arrays;
-        self.adam.steps = state.steps;
+        [self.descent.parameters, self.descent.first, self.descent.second, self.average] = state.arrays;
+        self.descent.steps = state.steps;
     }
 
     pub(super) fn parameters(&self) -> &[f32] {
-        &self.adam.parameters
+        &self.descent.parameters
     }
 
     pub(super) fn parameters_mut(&mut self) -> &mut [f32] {
-        &mut self.adam.parameters
+        &mut self.descent.parameters
     }
 
     pub(super) fn into_parameters(self) -> Vec<f32> {
-        self.adam.parameters
+        self.descent.parameters
     }
 
     /// The prior precision of the parameter at `place`.
@@ -404,20 +405,20 @@ impl Learner<'_> {
     /// The log-likelihood of the training subjects with that of the prior.
     pub(super) fn objective(&self, task: &Task<'_>) -> f64 {
         let member =
-            Member { form: self.form.clone(), parameters: self.adam.parameters.clone(), trees: None };
+            Member { form: self.form.clone(), parameters: self.descent.parameters.clone(), regressors: None };
         let penalty = |(precision, p): (&f32, &f32)| f64::from(precision * p * p);
-        let penalty: f64 = self.precisions.iter().zip(&self.adam.parameters).map(penalty).sum();
+        let penalty: f64 = self.precisions.iter().zip(&self.descent.parameters).map(penalty).sum();
         let n = self.subjects as f64;
         member.log_likelihoods(task.rows, task.train).iter().sum::<f64>() - 0.5 * n * penalty
     }
 
     /// Calls `f` with the gradient of -log likelihood of every training subject.
     pub(super) fn for_each_score(&mut self, task: &Task<'_>, mut f: impl FnMut(&[f32])) {
-        let noise = self.form.noise(&self.parts, &self.adam.parameters);
+        let noise = self.form.noise(&self.parts, &self.descent.parameters);
         for &subject in task.train {
-            self.adam.gradient.fill(0.0);
+            self.descent.gradient.fill(0.0);
             self.add_gradient(task.rows, subject, None, &noise, 1.0);
-            f(&self.adam.gradient);
+            f(&self.descent.gradient);
         }
     }
 }
@@ -488,12 +489,12 @@ mod tests {
             let given = start.map(|start| &start[i * form.classes..][..form.classes]);
             learner.add_gradient(rows, i, given, &noise, 1.0);
         }
-        learner.adam.gradient
+        learner.descent.gradient
     }
 
     fn loss(form: &Form, rows: &Rows, parameters: Vec<f32>) -> f64 {
         let all: Vec<usize> = (0..rows.subjects.len()).collect();
-        -Member { form: form.clone(), parameters, trees: None }
+        -Member { form: form.clone(), parameters, regressors: None }
             .log_likelihoods(rows, &all)
             .iter()
             .sum::<f64>()
@@ -561,7 +562,7 @@ mod tests {
         let rows = rows();
         let form = form(NoiseLaw::Skewed, ClassWeights::CovariatesAndTreatment, true, 4);
         let parameters = random_parameters(&form);
-        let member = Member { form: form.clone(), parameters: parameters.clone(), trees: None };
+        let member = Member { form: form.clone(), parameters: parameters.clone(), regressors: None };
         let start = member.posteriors(&rows, &[0, 1, 2]);
         let [free, given] = [None, Some(&start[..])].map(|start| gradient(&form, &rows, &parameters, start));
         assert!(free.iter().zip(&given).all(|(a, b)| (a - b).abs() < 1e-5));

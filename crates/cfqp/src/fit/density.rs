@@ -1,7 +1,5 @@
 //! The recipe for short outcomes: mixture density networks of several forms, averaged.
 
-use std::sync::Arc;
-
 use super::finish::{ModelParts, assemble};
 use super::outcomes::{OutcomeHeads, observed_values, outcome_scaler};
 use super::predictive_power::HeldOutPredictions;
@@ -10,16 +8,15 @@ use crate::config::{Base, Classes, FitConfig};
 use crate::data::table::LargeTable;
 use crate::data::{Dataset, OutcomeKind};
 use crate::density::{
-    Ensemble, FOLDS, FittedMember, Group, HIDDEN, KeptJobs, KnownRows, Member, MemberGroup, OutcomeRange,
-    OutcomeScale, Problem, RowSummary, Rows, Score, Selected, Streamed, T_COSINES, Tried, class_views,
-    fit_offsets, row_folds,
+    Ensemble, FOLDS, FittedMember, Group, HIDDEN, KeptJobs, KnownRows, Member, MemberGroup, Offsets,
+    OutcomeRange, OutcomeScale, Problem, RowSummary, Rows, Score, Selected, Streamed, T_COSINES, Tried,
+    UnitErrors, class_views, fit_offsets, row_folds,
 };
 use crate::math::{adjusted_rand_index, mean};
 use crate::model::abduction::most_probable;
 use crate::model::{ClassScore, FitReport, Model, Predictor, SplitSizes};
 use crate::models::{BaseConfig, MlpConfig, YScale};
 use crate::train::{Context, sample};
-use crate::trees::Boosted;
 use crate::{Error, Result};
 
 /// The largest number of outcome elements of a density.
@@ -83,9 +80,8 @@ const SCALE_CLASSES: usize = 2;
 struct Candidate {
     heads: OutcomeHeads,
     rows: Rows,
-    /// Trees of every fold, and how much every input column mattered to them.
-    trees: Vec<Arc<[Boosted]>>,
-    gains: Vec<f64>,
+    /// What other regressors say of them.
+    offsets: Offsets,
     tried: Tried,
 }
 
@@ -124,13 +120,16 @@ pub(super) fn fit_density(context: &Context<'_>, rest: Rest<'_>) -> Result<Model
         }
     };
     let rows = &candidate.rows;
-    let has_trees = |group: &MemberGroup| group.members[0].member.form.offsets > 0;
-    let (trees, known) = match groups.iter().any(has_trees) {
-        true => (candidate.trees.clone(), KnownRows::new(rows, &row_folds(rows, context.config.seed))),
+    let has_offsets = |group: &MemberGroup| group.members[0].member.form.offsets > 0;
+    let (regressors, known) = match groups.iter().any(has_offsets) {
+        true => (
+            candidate.offsets.regressors.clone(),
+            KnownRows::new(rows, &row_folds(rows, context.config.seed)),
+        ),
         false => (Vec::new(), KnownRows::default()),
     };
     let ensemble = Ensemble {
-        trees,
+        regressors,
         known,
         ranges: outcome_ranges(context),
         members: groups.iter().flat_map(|group| &group.members).map(|known| known.member.clone()).collect(),
@@ -168,8 +167,8 @@ fn outcome_ranges(context: &Context<'_>) -> Vec<OutcomeRange> {
 }
 
 fn answering_group(group: &MemberGroup) -> Group {
-    let error_ratio = group.members[0].member.form.unit_error_ratio();
-    Group { members: group.members.len(), weight: group.weight, error_ratio }
+    let UnitErrors { ratio, unseen_share } = group.members[0].member.form.unit_errors();
+    Group { members: group.members.len(), weight: group.weight, error_ratio: ratio, unseen_share }
 }
 
 /// What was done with which units of a table on disk.
@@ -206,13 +205,14 @@ fn ordered_units(context: &Context<'_>) -> Result<Dataset> {
     context.data.pick(&context.split.all())
 }
 
-/// The outcome scale with the best held-out likelihood, with all numbers of classes tried. If `trees`, forms with trees compete.
-fn best_candidate(context: &Context<'_>, kinds: &[OutcomeKind], trees: bool) -> Result<Candidate> {
+/// The outcome scale with the best held-out likelihood, with all numbers of classes tried. If `with_offsets`, forms with the
+/// predictions of other regressors compete.
+fn best_candidate(context: &Context<'_>, kinds: &[OutcomeKind], with_offsets: bool) -> Result<Candidate> {
     let forms = OutcomeHeads::candidates(context, kinds)?;
     let several = forms.len() > 1;
     let mut best: Option<(Candidate, f64)> = None;
     for heads in forms {
-        let mut candidate = Candidate::new(context, heads, trees);
+        let mut candidate = Candidate::new(context, heads, with_offsets);
         if several {
             let is_large = candidate.rows.subjects.len() >= MANY_SUBJECTS;
             candidate
@@ -230,14 +230,15 @@ fn best_candidate(context: &Context<'_>, kinds: &[OutcomeKind], trees: bool) -> 
 }
 
 impl Candidate {
-    fn new(context: &Context<'_>, heads: OutcomeHeads, with_trees: bool) -> Self {
+    fn new(context: &Context<'_>, heads: OutcomeHeads, with_offsets: bool) -> Self {
         let mut rows = heads.rows(context);
         let is_linear = context.config.base == Base::Linear;
-        let (trees, gains) = match with_trees && !is_linear {
-            true => fit_offsets(&mut rows, context.config.seed, context.pool),
-            false => (Vec::new(), vec![0.0; rows.width]),
+        let covariates = rows.width - context.scaler.t.elements();
+        let offsets = match with_offsets && !is_linear {
+            true => fit_offsets(&mut rows, covariates, context.config.seed, context.pool),
+            false => Offsets { regressors: Vec::new(), gains: vec![0.0; rows.width] },
         };
-        Self { heads, rows, trees, gains, tried: Tried::default() }
+        Self { heads, rows, offsets, tried: Tried::default() }
     }
 
     /// Scores numbers of classes up to `most`, or the given one.
@@ -275,7 +276,7 @@ fn jacobian(rows: &Rows, scales: &[OutcomeScale]) -> f64 {
 }
 
 fn problem<'a>(context: &'a Context<'_>, candidate: &'a Candidate) -> Problem<'a> {
-    let Candidate { rows, heads, trees, gains, .. } = candidate;
+    let Candidate { rows, heads, offsets: Offsets { regressors, gains }, .. } = candidate;
     let d_t = context.scaler.t.elements();
     let d_x = rows.width - d_t;
     let linear = context.config.base == Base::Linear;
@@ -297,7 +298,7 @@ fn problem<'a>(context: &'a Context<'_>, candidate: &'a Candidate) -> Problem<'a
         t_values,
         interactions: !linear && d_x > 0 && affordable(factors * product_columns.len()),
         product_columns,
-        trees: trees.clone(),
+        regressors: regressors.clone(),
         outcome_laws: heads.laws.clone(),
         hidden: if linear { 0 } else { HIDDEN },
         seed: context.config.seed,

@@ -131,8 +131,8 @@ fn schedule(context: &Context<'_>, base: &BaseConfig, units: usize, length: Trai
 enum Purpose {
     /// To compare settings on the first fold.
     Choice,
-    /// To be a member of the ensemble.
-    Member,
+    /// To be a member of the ensemble, trained for the `round`-th time.
+    Member { round: usize },
 }
 
 impl Purpose {
@@ -140,14 +140,14 @@ impl Purpose {
     fn stream_name(self) -> &'static str {
         match self {
             Self::Choice => "choose",
-            Self::Member => "member",
+            Self::Member { .. } => "member",
         }
     }
 
     fn stage(self) -> Stage {
         match self {
             Self::Choice => Stage::TrainingLength,
-            Self::Member => Stage::Ensemble,
+            Self::Member { .. } => Stage::Ensemble,
         }
     }
 }
@@ -206,15 +206,16 @@ impl EnsembleTrainer<'_> {
         Ok((chosen.settings, Some(chosen.member)))
     }
 
-    /// Trains all members.
+    /// Trains all members; for the first time in round 0, then on other labels.
     pub(super) fn train(
         &self,
         settings: MemberSettings,
+        round: usize,
         labels: &[usize],
         members: usize,
     ) -> Result<Vec<Member>> {
         let jobs: Vec<MemberJob> = (0..members).map(|fold| MemberJob { fold, settings }).collect();
-        self.train_members(&jobs, labels, Purpose::Member)
+        self.train_members(&jobs, labels, Purpose::Member { round })
     }
 
     /// Trains a member on the first fold with each of `settings`, and keeps the first within one error of the best.
@@ -292,7 +293,10 @@ impl EnsembleTrainer<'_> {
         let class = if shared { ClassInput::PerRow { labels, classes } } else { ClassInput::None };
         let task = Task { train: &rows, valid: &valid, class, alone, ..context.task() };
         let kind = if shared { "shared" } else { "own" };
-        let key = [&name[..], &[kind, "of", &classes.to_string()]].concat().join(" ");
+        let mut key = [&name[..], &[kind, "of", &classes.to_string()]].concat().join(" ");
+        if let Purpose::Member { round: round @ 1.. } = purpose {
+            key += &format!(" again {round}");
+        }
         context.trained(&key, base, class_inputs, || {
             let mut rng = stream(context.config.seed, &[&name[..], &["train"]].concat());
             train(net, &task, &schedule, &mut rng, context.monitor)

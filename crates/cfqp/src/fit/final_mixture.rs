@@ -17,6 +17,11 @@ pub(super) const MIN_RESIDUAL_UNITS: usize = 1_000;
 /// With fewer units than this, perceptrons are trained on halves of them.
 const FEW_UNITS: usize = 1_500;
 
+/// Members are trained again, at most this often, on the classes that they have found ...
+const MAX_RELABELLINGS: usize = 2;
+/// ... if the classes of more than this share of the units have changed, and as long as units held out are explained better.
+const MIN_CHANGED: f64 = 0.002;
+
 /// Classes to fit a mixture to.
 pub(super) struct LabelledClasses<'a> {
     pub base: &'a BaseConfig,
@@ -56,19 +61,26 @@ pub(super) fn fit_mixture(
         }
         _ => labels,
     };
-    let members = trainer.train(settings, &labels, count)?;
-
-    let residuals = held_out_residuals(context, &members, &labels, classes);
-    let scales = Scales::fit(&residuals, batcher.scaler.y.elements(), batcher.scaler.t.elements(), true);
-    let labelled = |rows: &[usize]| rows.iter().map(|&row| (row, labels[row])).collect::<Vec<_>>();
-    let (train, valid) = (labelled(&context.split.train), labelled(&context.split.valid));
-    let prior = Prior::fit(&batcher, &train, &valid, classes);
+    let mut fitted = Fitted::new(context, trainer.train(settings, 0, &labels, count)?, labels, classes);
+    for round in 1..=MAX_RELABELLINGS {
+        let labels = fitted.labels_of_others(context, &rows);
+        let changed = rows.iter().filter(|&&row| labels[row] != fitted.labels[row]).count();
+        if known || changed as f64 <= MIN_CHANGED * rows.len() as f64 {
+            break;
+        }
+        let again = Fitted::new(context, trainer.train(settings, round, &labels, count)?, labels, classes);
+        if again.nll >= fitted.nll {
+            break;
+        }
+        fitted = again;
+    }
+    let Fitted { members, labels, residuals, scales, prior, nll } = fitted;
     let mut class_sizes = vec![0; classes];
     rows.iter().for_each(|&row| class_sizes[labels[row]] += 1);
     let report = FitReport {
         class_sizes,
         agreement: 1.0,
-        val_nll: held_out_nll(context, &members, &scales, &prior),
+        val_nll: nll,
         r2: held_out_r2(context, &members, &scales, &prior),
         val_mse: mean_observed(residuals.iter().flat_map(|class| &class.squares).copied()),
         epochs: members.iter().map(|member| member.epochs).max().unwrap_or(0),
@@ -77,6 +89,46 @@ pub(super) fn fit_mixture(
     };
     let members = members.into_iter().map(|member| member.components).collect();
     Ok((Mixture { members, scales, prior }, report))
+}
+
+/// An ensemble fitted to given labels, with scales and class weights from held-out residuals.
+struct Fitted {
+    members: Vec<Member>,
+    labels: Vec<usize>,
+    residuals: Vec<Residuals>,
+    scales: Scales,
+    prior: Prior,
+    /// The mean negative log-likelihood of units held out.
+    nll: f64,
+}
+
+impl Fitted {
+    fn new(context: &Context<'_>, members: Vec<Member>, labels: Vec<usize>, classes: usize) -> Self {
+        let batcher = context.batcher();
+        let residuals = held_out_residuals(context, &members, &labels, classes);
+        let scales = Scales::fit(&residuals, batcher.scaler.y.elements(), batcher.scaler.t.elements(), true);
+        let labelled = |rows: &[usize]| rows.iter().map(|&row| (row, labels[row])).collect::<Vec<_>>();
+        let (train, valid) = (labelled(&context.split.train), labelled(&context.split.valid));
+        let prior = Prior::fit(&batcher, &train, &valid, classes);
+        let nll = held_out_nll(context, &members, &scales, &prior);
+        Self { members, labels, residuals, scales, prior, nll }
+    }
+
+    fn mixture(&self, members: &[Member]) -> Mixture {
+        let members = members.iter().map(|member| member.components.clone()).collect();
+        Mixture { members, scales: self.scales.clone(), prior: self.prior.clone() }
+    }
+
+    /// The most probable class of `rows` under the member that was not trained on them, or under all if there is none.
+    fn labels_of_others(&self, context: &Context<'_>, rows: &[usize]) -> Vec<usize> {
+        let mut labels = most_probable_classes(context, &self.mixture(&self.members), rows);
+        for member in &self.members {
+            let own =
+                most_probable_classes(context, &self.mixture(std::slice::from_ref(member)), &member.held_out);
+            member.held_out.iter().for_each(|&row| labels[row] = own[row]);
+        }
+        labels
+    }
 }
 
 /// The most probable class of `rows`, indexed by row of the data set; 0 for all other rows.

@@ -27,11 +27,9 @@ pub(crate) fn cholesky(a: &mut [f64], p: usize) -> Result<(), NotPositiveDefinit
         let row_j = &mut below[..p];
         for k in 0..j {
             let row_k = &above[k * p..(k + 1) * p];
-            let dot: f64 = row_j[..k].iter().zip(&row_k[..k]).map(|(a, b)| a * b).sum();
-            row_j[k] = (row_j[k] - dot) / row_k[k];
+            row_j[k] = (row_j[k] - dot(&row_j[..k], &row_k[..k])) / row_k[k];
         }
-        let dot: f64 = row_j[..j].iter().map(|a| a * a).sum();
-        let value = row_j[j] - dot;
+        let value = row_j[j] - dot(&row_j[..j], &row_j[..j]);
         if value.is_nan() || value <= 0.0 {
             return Err(NotPositiveDefinite { pivot: j, value });
         }

@@ -14,9 +14,10 @@ use super::header::{DensityHeader, Header, MixtureHeader};
 use super::mixture::Mixture;
 use super::predictor::{ClassNetworks, Predictor};
 use crate::data::{NamedArray, container_bytes, read_bytes, read_container, write_container};
-use crate::density::{Ensemble, KnownRows, Member};
+use crate::density::{Ensemble, KnownRows, Member, Regressor};
 use crate::models::{Net, Shapes};
 use crate::nn::{load_weights, save_weights};
+use crate::process::Process;
 use crate::runtime::{Pool, Resources};
 use crate::trees::Boosted;
 use crate::{Error, Result, stream};
@@ -34,12 +35,16 @@ fn density_name(member: usize) -> String {
     format!("density.{member}")
 }
 
-/// The name of the rows that trees were fitted to.
+/// The name of the rows that regressors were fitted to.
 const KNOWN_ROWS: &str = "known_rows";
 
-/// The name of the trees of a fold.
+/// The names of a regressor of a fold, by its kind.
 fn trees_name(fold: usize, i: usize) -> String {
     format!("trees.{fold}.{i}")
+}
+
+fn process_name(fold: usize, i: usize) -> String {
+    format!("process.{fold}.{i}")
 }
 
 impl Model {
@@ -74,14 +79,13 @@ impl Model {
                     let values = member.parameters.clone();
                     arrays.push(NamedArray { name: density_name(i), shape: vec![values.len()], values });
                 }
-                for (fold, trees) in ensemble.trees.iter().enumerate() {
-                    for (i, trees) in trees.iter().enumerate() {
-                        let values = trees.to_array();
-                        arrays.push(NamedArray {
-                            name: trees_name(fold, i),
-                            shape: vec![values.len()],
-                            values,
-                        });
+                for (fold, regressors) in ensemble.regressors.iter().enumerate() {
+                    for (i, regressor) in regressors.iter().enumerate() {
+                        let (name, values) = match regressor {
+                            Regressor::Trees(trees) => (trees_name(fold, i), trees.to_array()),
+                            Regressor::Process(process) => (process_name(fold, i), process.to_array()),
+                        };
+                        arrays.push(NamedArray { name, shape: vec![values.len()], values });
                     }
                 }
                 if !ensemble.known.is_empty() {
@@ -191,33 +195,40 @@ impl Header {
             let hint = "the file is damaged: fit the model again";
             let problem = || Error::data(density_name(i), "the parameters are missing or damaged", hint);
             let array = sound.ok_or_else(problem)?;
-            members.push(Member { form: form.clone(), parameters: array.values.clone(), trees: None });
+            members.push(Member { form: form.clone(), parameters: array.values.clone(), regressors: None });
         }
         let mut ensemble = Ensemble {
             members,
             groups: density.groups(),
             scales: density.scales.clone(),
             ranges: density.ranges.clone(),
-            trees: Vec::new(),
+            regressors: Vec::new(),
             known: KnownRows::default(),
             learned_rho: density.learned_rho,
         };
-        let (folds, offsets) = ensemble.tree_counts();
-        let mut trees = Vec::new();
+        let (folds, offsets) = ensemble.offset_counts();
+        let mut regressors = Vec::new();
         for fold in 0..folds {
             let mut of_fold = Vec::new();
             for i in 0..offsets {
-                let name = trees_name(fold, i);
-                let array = arrays.next().filter(|array| array.name == name);
                 let columns = density.forms[0].inputs();
-                let found = array.and_then(|array| Boosted::from_array(columns, &array.values));
+                let found = arrays.next().and_then(|array| match &array.name {
+                    name if *name == trees_name(fold, i) => {
+                        Boosted::from_array(columns, &array.values).map(Regressor::Trees)
+                    }
+                    name if *name == process_name(fold, i) => {
+                        Process::from_array(columns, &array.values).map(Regressor::Process)
+                    }
+                    _ => None,
+                });
                 let hint = "the file is damaged: fit the model again";
-                of_fold
-                    .push(found.ok_or_else(|| Error::data(name, "the trees are missing or damaged", hint))?);
+                let problem =
+                    || Error::data(trees_name(fold, i), "the regressor is missing or damaged", hint);
+                of_fold.push(found.ok_or_else(problem)?);
             }
-            trees.push(of_fold.into());
+            regressors.push(of_fold.into());
         }
-        ensemble.set_trees(trees);
+        ensemble.set_regressors(regressors);
         if let Some(array) = arrays.next_if(|array| array.name == KNOWN_ROWS) {
             let hint = "the file is damaged: fit the model again";
             let problem = || Error::data(KNOWN_ROWS, "the rows are damaged", hint);

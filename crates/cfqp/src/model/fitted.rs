@@ -125,7 +125,8 @@ impl Model {
             }
             Predictor::Density(ensemble) => {
                 ensemble.members = vec![ensemble.members.swap_remove(member)];
-                ensemble.groups = vec![Group { members: 1, weight: 1.0, error_ratio: 1.0 }];
+                ensemble.groups =
+                    vec![Group { members: 1, weight: 1.0, error_ratio: 1.0, unseen_share: 0.0 }];
                 // a member may have another number of classes
                 one.header.classes = ensemble.classes();
             }

@@ -98,6 +98,7 @@ impl DensityHeader {
             members: forms.len(),
             weight: forms.len() as f64 / self.forms.len() as f64,
             error_ratio: HALVES_ERROR_RATIO,
+            unseen_share: 0.0,
         };
         same.map(group).collect()
     }
@@ -136,6 +137,7 @@ impl DensityHeader {
                 && alike
                 && (0.0..=1.0).contains(&group.weight)
                 && (0.0..1000.0).contains(&group.error_ratio)
+                && (0.0..1000.0).contains(&group.unseen_share)
         });
         let total: f64 = groups.iter().map(|group| group.weight).sum();
         sound && first == self.forms.len() && (total - 1.0).abs() < 1e-6

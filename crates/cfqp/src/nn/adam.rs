@@ -56,6 +56,17 @@ impl Adam {
             keep: (1.0 - lr * self.weight_decay) as f32,
         }
     }
+
+    /// Step `time`, counted from 1, of plain parameters along `gradient`, with their moments m and v.
+    pub(crate) fn update(
+        &self,
+        (time, lr): (usize, f64),
+        parameters: &mut [f32],
+        gradient: &[f32],
+        [m, v]: [&mut [f32]; 2],
+    ) {
+        kernels::adam(self.step_factors(time, lr), parameters, &[gradient], m, v);
+    }
 }
 
 impl Optimizer for Adam {

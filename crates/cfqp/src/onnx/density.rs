@@ -10,9 +10,11 @@ use super::messages::Attribute;
 use super::output::{ElementScale, Output};
 use crate::data::Scaler;
 use crate::density::{
-    ClassWeights, Form, MAX_LOGIT_CHANGE, MAX_SCALE_CHANGE, Member, OutcomeScale, T_HALF_RANGE, X_HALF_RANGE,
+    ClassWeights, Form, MAX_LOGIT_CHANGE, MAX_SCALE_CHANGE, Member, OutcomeScale, Regressor, T_HALF_RANGE,
+    X_HALF_RANGE,
 };
 use crate::models::Shapes;
+use crate::process::Process;
 use crate::trees::{Boosted, TreeNode};
 
 /// The graph of a member whose outcomes are numbers.
@@ -26,8 +28,11 @@ pub(super) fn member_graph(
     let input = Input::declare(&mut graph, shapes, scaler);
     let x = graph.concatenate(&input.covariates(), 1);
     let inputs = graph.concatenate(&[x.clone(), input.t.clone()], 1);
-    let network =
-        Network { form: &member.form, parameters: &member.parameters, trees: member.trees.as_deref() };
+    let network = Network {
+        form: &member.form,
+        parameters: &member.parameters,
+        regressors: member.regressors.as_deref(),
+    };
     let batch = Batch { x, t: input.t, inputs };
     let classes = member.form.classes;
     let output = Output {
@@ -63,7 +68,7 @@ struct Batch {
 struct Network<'a> {
     form: &'a Form,
     parameters: &'a [f32],
-    trees: Option<&'a [Boosted]>,
+    regressors: Option<&'a [Regressor]>,
 }
 
 /// Features and their weights `[features, classes x outcomes]`.
@@ -83,7 +88,7 @@ impl Network<'_> {
         terms.extend(self.cosine_term(graph, batch));
         terms.extend(self.value_terms(graph, batch));
         terms.extend(self.product_term(graph, batch));
-        terms.extend(self.tree_term(graph, batch));
+        terms.extend(self.regressor_term(graph, batch));
         terms.extend(self.hidden_term(graph, batch));
         let features: Vec<Value> = terms.iter().map(|term| term.features.clone()).collect();
         let features = graph.concatenate(&features, 1);
@@ -234,15 +239,18 @@ impl Network<'_> {
         Some(Term { features: graph.reshape(&products, &[count]), weights: weights.collect() })
     }
 
-    /// Predictions of trees.
-    fn tree_term(&self, graph: &mut Graph, batch: &Batch) -> Option<Term> {
-        let trees = self.trees?;
-        let predictions: Vec<Value> = trees
-            .iter()
-            .map(|trees| graph.apply_trees("TreeEnsembleRegressor", &[&batch.inputs], tree_attributes(trees)))
-            .collect();
+    /// Predictions of other regressors.
+    fn regressor_term(&self, graph: &mut Graph, batch: &Batch) -> Option<Term> {
+        let regressors = self.regressors?;
+        let predict = |regressor: &Regressor| match regressor {
+            Regressor::Trees(trees) => {
+                graph.apply_trees("TreeEnsembleRegressor", &[&batch.inputs], tree_attributes(trees))
+            }
+            Regressor::Process(process) => process_prediction(graph, &batch.inputs, process),
+        };
+        let predictions: Vec<Value> = regressors.iter().map(predict).collect();
         let first = self.first_shared_treatment() + self.form.shared_treatments();
-        let weights = (first..first + trees.len()).flat_map(|i| self.additive(i)).collect();
+        let weights = (first..first + regressors.len()).flat_map(|i| self.additive(i)).collect();
         Some(Term { features: graph.concatenate(&predictions, 1), weights })
     }
 
@@ -351,6 +359,30 @@ fn tree_attributes(trees: &Boosted) -> Vec<Attribute> {
         Attribute::floats("base_values", vec![trees.base() as f32]),
         Attribute::int("n_targets", 1),
     ]
+}
+
+/// The prediction of a Gaussian process, `[n, 1]`.
+fn process_prediction(graph: &mut Graph, inputs: &Value, process: &Process) -> Value {
+    let parts = process.parts();
+    let (columns, points) = (parts.used.len(), parts.weights.len());
+    let used: Vec<i64> = parts.used.iter().map(|&column| column as i64).collect();
+    let x = select(graph, inputs, &used);
+    let x = graph.clip(&x, -parts.max_input, parts.max_input);
+    let linear = graph.affine(&x, parts.slopes, &[parts.intercept]);
+    let lengths = graph.constant(parts.lengths, &[columns]);
+    let scaled = graph.multiply(&x, &lengths);
+    let scaled = graph.reshape(&scaled, &[columns, 1]);
+    let centres: Vec<f32> = parts.points.iter().map(|point| -point).collect();
+    let centres = graph.constant(&centres, &[columns, points]);
+    let gaps = graph.add(&scaled, &centres);
+    let squares = graph.multiply(&gaps, &gaps);
+    let axes = graph.integers(&[1]);
+    let distances = graph.apply_with("ReduceSum", &[&squares, &axes], vec![Attribute::int("keepdims", 0)]);
+    let half = graph.number(-0.5);
+    let exponents = graph.multiply(&distances, &half);
+    let kernels = graph.apply("Exp", &[&exponents]);
+    let smooth = graph.affine(&kernels, parts.weights, &[0.0]);
+    graph.add(&linear, &smooth)
 }
 
 /// Columns of a matrix.

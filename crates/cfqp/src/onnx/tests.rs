@@ -8,9 +8,10 @@ use prost::Message as _;
 use super::messages::GraphMessage;
 use super::*;
 use crate::data::{Dataset, Scaler, Units};
-use crate::density::{ClassWeights, Form, HeadLaw, Member, NoiseLaw};
+use crate::density::{ClassWeights, Form, HeadLaw, Member, NoiseLaw, Regressor};
 use crate::model::{Components, Mixture, Prior, Residuals, Scales};
 use crate::models::{BaseConfig, LinearConfig, MlpConfig, Shapes, TransformerConfig, UnetConfig};
+use crate::process::Process;
 use crate::stream;
 use crate::trees::Boosted;
 
@@ -162,8 +163,10 @@ fn the_graph_of_a_density_is_well_formed_with_and_without_its_parts() {
     let scales = classes::element_scales(&scaler.y);
     for form in [full, plain, covariates] {
         let parameters = form.init(&mut stream(1, &["density"]));
-        let trees = (form.offsets > 0).then(|| vec![Boosted::constant(6, 0.5); 2].into());
-        let member = Member { form, parameters, trees };
+        let process = Process::from_array(6, &[1.0, 0.3, 4.0, 0.5, 0.2, 1.5, -1.0, 0.7, 0.1]).unwrap();
+        let of_form = || vec![Regressor::Trees(Boosted::constant(6, 0.5)), Regressor::Process(process)];
+        let regressors = (form.offsets > 0).then(|| of_form().into());
+        let member = Member { form, parameters, regressors };
         assert_well_formed(&decoded(density::member_graph(&member, &shapes, &scaler, &scales)));
     }
 }
