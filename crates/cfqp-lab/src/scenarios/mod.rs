@@ -14,7 +14,7 @@ use serde::Serialize;
 use cfqp::Resources;
 use cfqp_cli::args::{OutputArgs, parse_count};
 use cfqp_cli::error::{Failure, Result};
-use cfqp_cli::files::write_text;
+use cfqp_cli::files::{create_folder, write_text};
 use cfqp_cli::format::shell_quote;
 use cfqp_cli::output::{Output, to_pretty_json};
 use cfqp_cli::resources::ResourceArgs;
@@ -61,7 +61,7 @@ pub(crate) struct ScenariosArgs {
     /// The directory for results and finished scenarios
     #[arg(long, value_name = "DIR", default_value = "scenarios")]
     out: PathBuf,
-    /// A folder of fitted models: those that it has are not fitted again, all others are added
+    /// A folder for fitted models; those that it has, of any build, are not fitted again
     #[arg(long, value_name = "DIR")]
     models: Option<PathBuf>,
     /// Compare the finished scenarios of two directories instead of fitting
@@ -121,6 +121,7 @@ pub(crate) fn run(args: &ScenariosArgs, show: &OutputArgs) -> Result<Output> {
     }
     let resources = args.resources.resolve()?;
     let folder = create_runs_folder(&args.out)?;
+    args.models.as_deref().map(create_folder).transpose()?;
     interrupt::stop_between_steps();
     let (runs, failed) = run_all(args, show, &resources, &folder)?;
     let results = Results {

@@ -7,7 +7,7 @@ use rand::RngExt as _;
 use super::jobs::{Finished, Job};
 use super::member::FittedMember;
 use super::network::{ClassWeights, Form};
-use super::offsets::Regressor;
+use super::regressor::Regressor;
 use super::{Member, NoiseLaw};
 use crate::Rng;
 use crate::math::{dot, log_sum_exp_of, mean};

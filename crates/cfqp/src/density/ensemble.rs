@@ -14,7 +14,7 @@ use super::known::KnownRows;
 use super::member::{Evaluator, Member};
 use super::network::Element;
 use super::numbers::{GroupViews, NumberQuestion, score_under};
-use super::offsets::Regressor;
+use super::regressor::Regressor;
 use super::rows::Rows;
 use super::scale::{OutcomeRange, OutcomeScale};
 use super::selection::FOLDS;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::heads::HeadLaw;
 use super::law::{Noise, ResidualComponent};
 use super::network::{Element, Form, Parts, Pass};
-use super::offsets::Regressor;
+use super::regressor::Regressor;
 use super::rows::Rows;
 use super::scale::OutcomeScale;
 use crate::math::log_sum_exp_of;

@@ -2,34 +2,18 @@
 
 use std::sync::Arc;
 
+use super::regressor::Regressor;
 use super::rows::Rows;
 use super::selection::{FOLDS, fold_order};
 use crate::process::{Process, ProcessTask, fit_process};
 use crate::runtime::Pool;
 use crate::stream;
-use crate::trees::{BinnedRows, BoostConfig, Boosted, CrossFitTask, CrossFittedTrees, cross_fit};
+use crate::trees::{BinnedRows, BoostConfig, CrossFitTask, CrossFittedTrees, cross_fit};
 
 /// The numbers of leaves of the trees: large trees for products of many columns, small ones for sums.
 const LEAVES: [usize; 2] = [31, 6];
 /// The most covariates of a Gaussian process: those that matter most to trees.
 const MAX_PROCESS_COVARIATES: usize = 32;
-
-/// A regressor that was fitted without one fold.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Regressor {
-    Trees(Boosted),
-    Process(Process),
-}
-
-impl Regressor {
-    /// The prediction for standardised inputs.
-    pub(crate) fn predict(&self, inputs: &[f32]) -> f64 {
-        match self {
-            Self::Trees(trees) => trees.predict(inputs),
-            Self::Process(process) => process.predict(inputs),
-        }
-    }
-}
 
 /// The fold of every row.
 pub(crate) fn row_folds(rows: &Rows, seed: u64) -> Vec<usize> {

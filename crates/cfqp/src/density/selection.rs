@@ -17,7 +17,7 @@ use super::heads::HeadLaw;
 use super::jobs::KeptJobs;
 use super::law::NoiseLaw;
 use super::network::{ClassWeights, Form};
-use super::offsets::Regressor;
+use super::regressor::Regressor;
 use super::rows::Rows;
 use super::training::{Schedule, Task, train};
 use crate::math::{argmax, mean, paired_difference};
