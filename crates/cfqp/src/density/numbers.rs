@@ -28,12 +28,17 @@ const MIN_MEMBER_WEIGHT: f64 = 0.05;
 /// which allow for units of any kind, and in points.
 const SAME_CLASS: f64 = 0.5;
 const SAME_CLASS_IN_POINTS: f64 = 0.8;
+/// The probability, in intervals for treatments of few values, that noise under one of them tells nothing of that under another: it
+/// may be classes that the fit does not show.
+const FORGOTTEN: f64 = 0.1;
 /// Answers for different classes then are the same if their variance is at most this share of the variance of the noise.
 const MAX_PAIRING_VARIANCE: f64 = 0.1;
 /// The share of the difference of the noise under two treatments that belongs to one of them alone.
 const OWN_NOISE: f64 = 0.5;
-/// The variance of the error of an effect over that between members, relative to that of an outcome. Set on random scenarios.
+/// The variance of the error of an effect over that between members, relative to that of an outcome: for treatments of many values,
+/// and of few. Set on random scenarios.
 const EFFECT_ERROR_RATIO: f64 = 0.45;
+const FEW_VALUES_EFFECT_ERROR_RATIO: f64 = 0.75;
 /// The largest variance of a standardised residual.
 const MAX_RESIDUAL_VARIANCE: f64 = 3.0;
 
@@ -156,6 +161,7 @@ impl GroupViews<'_> {
     pub(super) fn add_to(&self, asked: &NumberQuestion, out: &mut Distribution) {
         let (classes, share) = (self.views[0].len(), self.group.weight / self.members.len() as f64);
         let free = self.is_free();
+        let nodes = self.nodes(asked);
         let mut sums = vec![(0.0, 0.0); self.members.len()];
         for k in 0..classes {
             let posterior = self.posterior(k);
@@ -170,12 +176,12 @@ impl GroupViews<'_> {
                 out.unidentified += self.group.weight * posterior;
             }
             for (p, &(pair, _)) in pairings[0].iter().enumerate() {
-                for (node, rho) in asked.rho.nodes() {
+                for &([node, in_point], rho) in &nodes {
                     let carried = Carried::new(self, asked, k, pair, rho);
                     for (m, sums) in sums.iter_mut().enumerate() {
-                        let of_class = share * self.views[m][k].posterior * node;
-                        let weight = of_class * in_points[m][p].1;
-                        let weights = [of_class * pairings[m][p].1, weight];
+                        let of_class = share * self.views[m][k].posterior;
+                        let weight = of_class * in_point * in_points[m][p].1;
+                        let weights = [of_class * node * pairings[m][p].1, weight];
                         let sum = weight * carried.add(self, m, asked, weights, out);
                         *sums = (sums.0 + weight, sums.1 + sum);
                     }
@@ -183,6 +189,14 @@ impl GroupViews<'_> {
             }
         }
         out.add_members(self.group.weight, &sums);
+    }
+
+    /// Values of rho, with their weights in the distribution and in the point.
+    fn nodes(&self, asked: &NumberQuestion) -> Vec<([f64; 2], f64)> {
+        let may_forget = self.members[0].member.form.has_few_values() && !asked.is_difference;
+        let forgotten = if may_forget && !asked.to_received { FORGOTTEN } else { 0.0 };
+        let nodes = asked.rho.nodes().into_iter().map(|(node, rho)| ([(1.0 - forgotten) * node, node], rho));
+        nodes.chain((forgotten > 0.0).then_some(([forgotten, 0.0], 0.0))).collect()
     }
 
     /// The logarithms of the scale of the noise of member `m` under the treatment asked about, and under the one compared with or
@@ -295,7 +309,11 @@ impl Carried {
             fresh += (0.5 * (value(1.0) - value(-1.0))).powi(2) / scores.len() as f64;
         }
         let between = centres.variance();
-        let ratio = of.group.error_ratio * if asked.is_difference { EFFECT_ERROR_RATIO } else { 1.0 };
+        let ratio = match (asked.is_difference, of.members[0].member.form.has_few_values()) {
+            (false, _) => of.group.error_ratio,
+            (true, false) => EFFECT_ERROR_RATIO * of.group.error_ratio,
+            (true, true) => FEW_VALUES_EFFECT_ERROR_RATIO * of.group.error_ratio,
+        };
         let fresh = fresh * residual_excess(&of.members[0].noise);
         let error = ratio * between + of.own_error(asked, k, pair, rho);
         let believed = if asked.is_difference || error <= 0.0 { 1.0 } else { fresh / (fresh + error) };
