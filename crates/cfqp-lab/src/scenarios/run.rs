@@ -182,7 +182,8 @@ impl Plan {
         let progress = Progress::new(show, name);
         let clock = Instant::now();
         let fit = Fit::new(FitConfig::default()).resources(resources.clone()).monitor(&progress);
-        let kept = self.models.as_ref().map(|folder| folder.join(format!("{}.cfqp", self.world_seed)));
+        let name = format!("{}-{}.cfqp", self.world_seed, train.len());
+        let kept = self.models.as_ref().map(|folder| folder.join(name));
         let model = match kept.as_ref().filter(|path| path.exists()) {
             Some(path) => Model::load(path, resources)?,
             None => fit.run(&train)?,

@@ -247,13 +247,16 @@ impl GroupViews<'_> {
     /// The variance of what belongs to one of two treatments alone: noise, and responses that differ between units without a class
     /// of the fit. In an outcome with noise of its own it is a part of that noise.
     fn own_error(&self, asked: &NumberQuestion, k: usize, pair: [usize; 2], rho: f64) -> f64 {
-        let unseen = self.group.unseen_share * asked.distance * self.fresh_variance(asked, pair);
-        let noise = OWN_NOISE * self.own_noise(asked, k, pair);
+        let unseen = match self.group.unseen_share * asked.distance {
+            0.0 => 0.0,
+            share => share * self.fresh_variance(asked, pair),
+        };
+        let noise = || OWN_NOISE * self.own_noise(asked, k, pair);
         match asked.rho {
-            _ if asked.is_difference => noise + unseen,
+            _ if asked.is_difference => noise() + unseen,
             // a smaller correlation stands for such noise
             Correlation::Unknown => rho * rho * unseen,
-            Correlation::Known(_) => rho * rho * (noise + unseen),
+            Correlation::Known(_) => rho * rho * (noise() + unseen),
         }
     }
 

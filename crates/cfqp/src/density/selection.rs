@@ -54,7 +54,7 @@ pub(crate) struct Problem<'a> {
     pub product_columns: Vec<usize>,
     /// Whether such products may be used.
     pub interactions: bool,
-    /// Trees of every fold, fitted without it, whose predictions are the offsets of the rows.
+    /// Regressors of every fold, fitted without it, whose predictions are the offsets of the rows.
     pub regressors: Vec<Arc<[Regressor]>>,
     /// The laws of outcomes; empty if all are numbers.
     pub outcome_laws: Vec<HeadLaw>,

@@ -36,14 +36,8 @@ pub(crate) struct Process {
 impl Process {
     /// The prediction for one row.
     pub(crate) fn predict(&self, row: &[f32]) -> f64 {
-        let mut squares = vec![0.0_f32; self.weights.len()];
-        self.predict_with(row, &mut squares)
-    }
-
-    /// The same, with memory for as many numbers as there are points.
-    fn predict_with(&self, row: &[f32], squares: &mut [f32]) -> f64 {
         let mut linear = f64::from(self.intercept);
-        squares.fill(0.0);
+        let mut squares = vec![0.0_f32; self.weights.len()];
         with_simd(
             #[inline(always)]
             || {
@@ -60,7 +54,7 @@ impl Process {
                         .for_each(|(sum, point)| *sum += (point - at) * (point - at));
                 }
                 squares.iter_mut().for_each(|square| *square = exp(-0.5 * *square));
-                linear + f64::from(dot(squares, &self.weights))
+                linear + f64::from(dot(&squares, &self.weights))
             },
         )
     }
