@@ -42,6 +42,7 @@
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod ask;
+mod choice;
 mod config;
 pub mod data;
 mod density;

@@ -9,6 +9,7 @@ use super::regressor::Regressor;
 use super::rows::Rows;
 use super::scale::OutcomeScale;
 use crate::math::log_sum_exp_of;
+use crate::math::simd::with_simd;
 
 /// A network with its parameters.
 #[derive(Clone, Debug)]
@@ -69,11 +70,17 @@ impl Member {
     pub(crate) fn log_likelihoods(&self, rows: &Rows, subjects: &[usize]) -> Vec<f64> {
         let mut evaluator = self.evaluator();
         let mut joint = Vec::new();
-        let of_subject = |&subject: &usize| {
-            evaluator.joint(rows, &rows.subjects[subject], &mut joint);
-            log_sum_exp_of(&joint)
-        };
-        subjects.iter().map(of_subject).collect()
+        let mut likelihoods = Vec::with_capacity(subjects.len());
+        with_simd(
+            #[inline(always)]
+            || {
+                for &subject in subjects {
+                    evaluator.joint(rows, &rows.subjects[subject], &mut joint);
+                    likelihoods.push(log_sum_exp_of(&joint));
+                }
+            },
+        );
+        likelihoods
     }
 
     /// P(class | all rows of the subject), `[subjects, classes]`.
@@ -81,11 +88,16 @@ impl Member {
         let mut evaluator = self.evaluator();
         let mut joint = Vec::new();
         let mut posteriors = Vec::with_capacity(subjects.len() * self.form.classes);
-        for &subject in subjects {
-            evaluator.joint(rows, &rows.subjects[subject], &mut joint);
-            let total = log_sum_exp_of(&joint);
-            posteriors.extend(joint.iter().map(|log| (log - total).exp()));
-        }
+        with_simd(
+            #[inline(always)]
+            || {
+                for &subject in subjects {
+                    evaluator.joint(rows, &rows.subjects[subject], &mut joint);
+                    let total = log_sum_exp_of(&joint);
+                    posteriors.extend(joint.iter().map(|log| (log - total).exp()));
+                }
+            },
+        );
         posteriors
     }
 
@@ -102,6 +114,7 @@ impl Evaluator<'_> {
     }
 
     /// Means, scales and logits of one input, in `pass`; with the regressors of a fold, or else the member's own.
+    #[inline(always)]
     pub(crate) fn forward(&mut self, input: &[f32], fold: Option<usize>) {
         let Self { member, parts, pass, regressors, offsets, .. } = self;
         offsets.clear();
@@ -113,6 +126,7 @@ impl Evaluator<'_> {
     }
 
     /// The same for a row, with its own predictions of regressors if it has any.
+    #[inline(always)]
     pub(crate) fn forward_row(&mut self, rows: &Rows, row: usize) {
         if rows.offset(row).is_empty() {
             return self.forward(rows.input(row), rows.folds.get(&row).copied());
@@ -123,6 +137,7 @@ impl Evaluator<'_> {
 
     /// log p_k of the outcome of `row` under every class, without class weights, given the last forward pass; added to
     /// `out`.
+    #[inline(always)]
     pub(crate) fn add_densities(&self, rows: &Rows, row: usize, out: &mut [f64]) {
         let d = rows.d;
         for (k, log) in out.iter_mut().enumerate() {
@@ -140,6 +155,7 @@ impl Evaluator<'_> {
     }
 
     /// log w_k p_k of all outcomes of one subject. The weights are those of the mean logits of its rows.
+    #[inline(always)]
     pub(crate) fn joint(&mut self, rows: &Rows, of_subject: &[usize], out: &mut Vec<f64>) {
         let classes = self.member.form.classes;
         out.clear();

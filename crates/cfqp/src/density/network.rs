@@ -488,6 +488,7 @@ fn swish(z: &mut [f32], slopes: &mut Vec<f32>) {
 
 impl Form {
     /// The features that are linear in the parameters.
+    #[inline(always)]
     fn features(&self, input: &[f32], offsets: &[f32], pass: &mut Pass) {
         let (x, t) = input.split_at(self.d_x());
         let Pass { curve_features, additive_features, weight_features, scale_features, .. } = pass;

@@ -2,8 +2,8 @@
 //!
 //! Subjects are held out in turn (five folds). Every candidate starts from the same mixtures, refined without the held-out fold.
 //! A fold also decides when its own training stops, so held-out likelihoods are slightly too high, for all candidates alike. The
-//! number of classes is the smallest that no larger one beats by more than two standard errors; answers are averaged over all
-//! candidates by their held-out likelihood.
+//! number of classes is chosen by the rule of all engines ([`crate::choice`]); answers are averaged over all candidates by their
+//! held-out likelihood.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,6 +20,7 @@ use super::network::{ClassWeights, Form};
 use super::regressor::Regressor;
 use super::rows::Rows;
 use super::training::{Schedule, Task, train};
+use crate::choice::{self, Engine, Score, smallest_not_improved};
 use crate::math::{argmax, mean, paired_difference};
 use crate::runtime::{Monitor, Pool, Stage};
 use crate::{Result, stream};
@@ -36,12 +37,8 @@ const FREE_RUNS_PER_CLASS: usize = 4;
 const STARTS: usize = 2;
 /// The solutions of a search that are brought to convergence before they are compared.
 const PROMISING: usize = 6;
-/// A larger number of classes must be better by this many standard errors.
-const CLASS_ERRORS: f64 = 2.0;
 /// The subjects that there must be per class.
 const SUBJECTS_PER_CLASS: usize = 30;
-/// No larger number is tried after this many numbers of classes without a gain.
-const PATIENCE: usize = 2;
 
 /// What is fitted: the data, and what does not change between candidates.
 pub(crate) struct Problem<'a> {
@@ -66,46 +63,29 @@ pub(crate) struct Problem<'a> {
     pub jobs: KeptJobs<'a>,
 }
 
-/// The candidates of all numbers of classes that were tried.
-#[derive(Default)]
-pub(crate) struct Tried(Vec<Vec<Candidate>>);
+/// The candidates of every number of classes that was tried.
+pub(crate) type Tried = choice::Tried<Vec<Candidate>>;
 
-impl Tried {
-    /// The best candidate of every number of classes. Classes that respond alike are one class with noise of their form.
-    fn best_of_each(&self) -> Vec<&Candidate> {
-        let has_one = self.0.first().is_some_and(|first| first[0].choice.classes == 1);
-        let mut best = Vec::new();
-        for (i, own) in self.0.iter().enumerate() {
-            let candidates: Vec<&Candidate> = match has_one && i == 0 {
-                true => {
-                    let others = self.0[1..].iter().flatten();
-                    own.iter().chain(others.filter(|candidate| candidate.choice.alike)).collect()
-                }
-                false => own.iter().filter(|candidate| !candidate.choice.alike).collect(),
-            };
-            best.extend(argmax(candidates.iter().map(|candidate| candidate.score())).map(|i| candidates[i]));
-        }
-        best
+/// The best candidate of every number of classes. Classes that respond alike are one class with noise of their form.
+fn best_of_each(tried: &Tried) -> Vec<&Candidate> {
+    let has_one = tried.0.first().is_some_and(|(classes, _)| *classes == 1);
+    let mut best = Vec::new();
+    for (i, (_, own)) in tried.0.iter().enumerate() {
+        let candidates: Vec<&Candidate> = match has_one && i == 0 {
+            true => {
+                let others = tried.0[1..].iter().flat_map(|(_, found)| found);
+                own.iter().chain(others.filter(|candidate| candidate.choice.alike)).collect()
+            }
+            false => own.iter().filter(|candidate| !candidate.choice.alike).collect(),
+        };
+        best.extend(argmax(candidates.iter().map(|candidate| candidate.score())).map(|i| candidates[i]));
     }
-
-    /// The mean held-out log-likelihood of the best candidate.
-    pub(crate) fn best(&self) -> f64 {
-        self.best_of_each().iter().map(|candidate| candidate.score()).fold(f64::NEG_INFINITY, f64::max)
-    }
-
-    /// How many numbers of classes were tried after the best one.
-    fn since_best(&self) -> usize {
-        let best = self.best();
-        self.best_of_each().iter().rev().take_while(|candidate| candidate.score() < best).count()
-    }
+    best
 }
 
-/// The held-out log-likelihood of a number of classes.
-#[derive(Clone, Debug)]
-pub(crate) struct Score {
-    pub classes: usize,
-    /// Of every subject on which candidates are compared.
-    pub likelihoods: Vec<f64>,
+/// The mean held-out log-likelihood of the best candidate.
+pub(crate) fn best_score(tried: &Tried) -> f64 {
+    best_of_each(tried).iter().map(|candidate| candidate.score()).fold(f64::NEG_INFINITY, f64::max)
 }
 
 /// What was chosen.
@@ -113,17 +93,17 @@ pub(crate) struct Selected {
     /// The number of classes.
     pub classes: usize,
     /// The scores of all numbers of classes, in their order.
-    pub tried: Vec<Score>,
+    pub tried: Vec<Score<'static>>,
     /// The candidates that are averaged, with their weights: first the best one with the chosen number of classes.
     pub averaged: Vec<(Candidate, f64)>,
 }
 
 impl Selected {
     /// The standard error of the gain of the chosen number of classes over that of `score`; none for itself.
-    pub(crate) fn gain_error(&self, score: &Score) -> Option<f64> {
+    pub(crate) fn gain_error(&self, score: &Score<'_>) -> Option<f64> {
         let chosen = self.tried.iter().find(|other| other.classes == self.classes)?;
         let other = score.classes != chosen.classes;
-        other.then(|| paired_difference(&chosen.likelihoods, &score.likelihoods).standard_error)
+        other.then(|| paired_difference(&chosen.log_likelihoods, &score.log_likelihoods).standard_error)
     }
 }
 
@@ -248,7 +228,7 @@ impl Problem<'_> {
             let search = Additive::new(self.rows, searched, AdditiveForm::from(&form));
             let mut found = self.search_in_parallel(&search, classes, "free", classes * FREE_RUNS_PER_CLASS);
             let refined = self.pool.map(additive.iter().collect(), |start: &Solution| {
-                search.refine(start.responsibilities.clone(), &start.smoothness).0
+                search.refine(&start.responsibilities, &start.smoothness).0
             });
             found.extend(refined);
             Ok(Solution::best_distinct(found, classes, STARTS))
@@ -357,50 +337,22 @@ impl Problem<'_> {
         };
         let begin: Vec<f64> =
             train_on.iter().flat_map(|subject| of_subject(subject).iter().copied()).collect();
-        Additive::new(self.rows, train_on, AdditiveForm::from(form)).refine(begin, &start.smoothness)
+        Additive::new(self.rows, train_on, AdditiveForm::from(form)).refine(&begin, &start.smoothness)
     }
 
-    /// Scores one class, two classes and so on up to `max_classes`, or a given number, unless they were tried. Stops where more
-    /// classes do not help.
-    pub(crate) fn try_classes(
-        &self,
-        given: Option<usize>,
-        max_classes: usize,
-        mut tried: Tried,
-    ) -> Result<Tried> {
-        let subjects = self.selection_subjects();
+    /// Scores one class, two classes and so on up to `max_classes`, or a given number, in addition to those in `tried`.
+    pub(crate) fn extend(&self, tried: &mut Tried, given: Option<usize>, max_classes: usize) -> Result<()> {
         let most = max_classes.min(self.rows.subjects.len() / SUBJECTS_PER_CLASS).max(1);
-        for classes in given.map_or(1..=most, |given| given..=given).skip(tried.0.len()) {
-            if tried.since_best() >= PATIENCE {
-                break;
-            }
-            let found = match classes {
-                1 => self.single_candidates(&subjects)?,
-                _ => {
-                    let single = match tried.0.first().filter(|found| found[0].choice.classes == 1) {
-                        Some(found) => best_choice(found),
-                        None => best_choice(&self.single_candidates(&subjects)?),
-                    };
-                    self.class_candidates(classes, single, &subjects)?
-                }
-            };
-            tried.0.push(found);
-        }
-        Ok(tried)
+        self.try_classes(given.map_or(1..=most, |given| given..=given), true, tried)
     }
 
     /// The number of classes, and the candidates that are averaged.
     pub(crate) fn select(&self, tried: Tried) -> Selected {
-        let best = tried.best_of_each();
-        let numbers: Vec<usize> = tried.0.iter().map(|of_number| of_number[0].choice.classes).collect();
-        let classes = numbers[smallest_not_beaten(&best)];
-        let score = |(candidate, &classes): (&&Candidate, &usize)| Score {
-            classes,
-            likelihoods: candidate.likelihoods.clone(),
-        };
-        let scores = best.iter().zip(&numbers).map(score).collect();
+        let scores: Vec<Score<'static>> = self.scores(&tried).into_iter().map(Score::into_owned).collect();
+        let classes = scores[smallest_not_improved(&scores, self.penalty(&scores))].classes;
         let rng = &mut stream(self.seed, &["density", "averaged"]);
-        let averaged = averaged(tried.0.into_iter().flatten().collect(), classes, rng);
+        let candidates = tried.0.into_iter().flat_map(|(_, found)| found).collect();
+        let averaged = averaged(candidates, classes, rng);
         Selected { classes, tried: scores, averaged }
     }
 
@@ -467,6 +419,36 @@ impl Problem<'_> {
     }
 }
 
+impl Engine for Problem<'_> {
+    type Fit = Vec<Candidate>;
+    const PATIENCE: usize = 2;
+
+    fn fit(&self, classes: usize, tried: &Tried) -> Result<Vec<Candidate>> {
+        let subjects = self.selection_subjects();
+        if classes == 1 {
+            return self.single_candidates(&subjects);
+        }
+        let single = match tried.0.first().filter(|(tried, _)| *tried == 1) {
+            Some((_, found)) => best_choice(found),
+            None => best_choice(&self.single_candidates(&subjects)?),
+        };
+        self.class_candidates(classes, single, &subjects)
+    }
+
+    fn scores<'a>(&self, tried: &'a Tried) -> Vec<Score<'a>> {
+        let score = |(candidate, (classes, _)): (&'a Candidate, &(usize, Vec<Candidate>))| Score {
+            classes: *classes,
+            log_likelihoods: (&candidate.likelihoods).into(),
+        };
+        best_of_each(tried).into_iter().zip(&tried.0).map(score).collect()
+    }
+
+    /// None: all numbers of classes are averaged by their likelihood.
+    fn penalty(&self, _: &[Score<'_>]) -> f64 {
+        0.0
+    }
+}
+
 #[cfg(test)]
 impl Problem<'_> {
     /// A form with its own starts.
@@ -501,24 +483,15 @@ pub(super) fn split_fold(subjects: &[usize], fold: usize) -> (Vec<usize>, Vec<us
     (held_out, others)
 }
 
-/// The first candidate that no later one beats by more than [`CLASS_ERRORS`] standard errors.
-fn smallest_not_beaten(candidates: &[&Candidate]) -> usize {
-    let beaten = |i: usize| {
-        candidates[i + 1..].iter().any(|later| {
-            let gain = paired_difference(&later.likelihoods, &candidates[i].likelihoods);
-            gain.mean > CLASS_ERRORS * gain.standard_error
-        })
-    };
-    (0..candidates.len()).find(|&i| !beaten(i)).unwrap_or(0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::density::testing::{lines, problem, simple};
+    use crate::density::testing::{lines, problem};
 
     fn select(problem: &Problem<'_>, max_classes: usize) -> Selected {
-        problem.select(problem.try_classes(None, max_classes, Tried::default()).unwrap())
+        let mut tried = Tried::default();
+        problem.extend(&mut tried, None, max_classes).unwrap();
+        problem.select(tried)
     }
 
     #[test]
@@ -556,26 +529,5 @@ mod tests {
             candidates.iter().map(result).collect::<Vec<_>>()
         };
         assert!(run(1) == run(2));
-    }
-
-    #[test]
-    fn a_larger_number_of_classes_must_be_better_by_more_than_its_standard_errors() {
-        let score = |classes: usize, likelihoods: Vec<f64>| Candidate {
-            choice: simple(classes),
-            likelihoods,
-            members: Vec::new(),
-        };
-        let noise: Vec<f64> = (0..100).map(|i| f64::from(i % 10) / 10.0).collect();
-        let shifted = |by: f64| noise.iter().map(|v| v + by).collect::<Vec<_>>();
-        let shuffled = |by: f64| noise.iter().rev().map(|v| v + by).collect::<Vec<_>>();
-        let (one, two) = (score(1, noise.clone()), score(2, shuffled(0.05)));
-        assert_eq!(smallest_not_beaten(&[&one, &two]), 0, "0.05 is within the errors of 0.06");
-        assert_eq!(smallest_not_beaten(&[&one, &score(2, shuffled(0.2))]), 1);
-        assert_eq!(
-            smallest_not_beaten(&[&one, &score(2, shifted(0.01))]),
-            1,
-            "a small gain of every subject counts"
-        );
-        assert_eq!(smallest_not_beaten(&[&one, &two, &score(3, shuffled(0.2))]), 2, "numbers may be skipped");
     }
 }

@@ -4,13 +4,14 @@ use super::finish::{ModelParts, assemble};
 use super::outcomes::{OutcomeHeads, observed_values, outcome_scaler};
 use super::predictive_power::HeldOutPredictions;
 use super::shards::StandardisedShards;
+use crate::choice::Score;
 use crate::config::{Base, Classes, FitConfig};
 use crate::data::table::LargeTable;
 use crate::data::{Dataset, OutcomeKind};
 use crate::density::{
     Ensemble, FOLDS, FittedMember, Group, HIDDEN, KeptJobs, KnownRows, Member, MemberGroup, Offsets,
-    OutcomeRange, OutcomeScale, Problem, RowSummary, Rows, Score, Selected, Streamed, T_COSINES, Tried,
-    UnitErrors, class_views, fit_offsets, row_folds,
+    OutcomeRange, OutcomeScale, Problem, RowSummary, Rows, Selected, Streamed, T_COSINES, Tried, UnitErrors,
+    best_score, class_views, fit_offsets, row_folds,
 };
 use crate::math::{adjusted_rand_index, mean};
 use crate::model::abduction::most_probable;
@@ -219,7 +220,7 @@ fn best_candidate(context: &Context<'_>, kinds: &[OutcomeKind], with_offsets: bo
                 .try_classes(context, if is_large { SCALE_CLASSES } else { context.config.max_classes })?;
         }
         // on the scale of standardised outcomes
-        let score = candidate.tried.best() + jacobian(&candidate.rows, &candidate.heads.scales);
+        let score = best_score(&candidate.tried) + jacobian(&candidate.rows, &candidate.heads.scales);
         if best.as_ref().is_none_or(|(_, best)| score > *best) {
             best = Some((candidate, score));
         }
@@ -248,8 +249,9 @@ impl Candidate {
             Classes::Auto => None,
         };
         let shown = if shows_classes(context, &self.rows) { context.config.max_classes } else { 1 };
-        let tried = std::mem::take(&mut self.tried);
-        self.tried = problem(context, self).try_classes(given, most.min(shown), tried)?;
+        let mut tried = std::mem::take(&mut self.tried);
+        problem(context, self).extend(&mut tried, given, most.min(shown))?;
+        self.tried = tried;
         Ok(())
     }
 }
@@ -425,8 +427,8 @@ fn unused_settings(context: &Context<'_>) -> Option<String> {
 
 fn candidates(context: &Context<'_>, selected: &Selected) -> Vec<ClassScore> {
     let base = if context.config.base == Base::Linear { Base::Linear } else { Base::Mlp };
-    let score = |score: &Score| {
-        let nll = -mean(&score.likelihoods);
+    let score = |score: &Score<'_>| {
+        let nll = -mean(&score.log_likelihoods);
         ClassScore {
             base,
             classes: score.classes,

@@ -93,6 +93,38 @@ pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
     reduce(lanes, |a, b| a + b) + rest
 }
 
+/// The number of partial sums in double precision.
+const DOUBLE_LANES: usize = 8;
+
+/// sum_i a_i b_i in double precision, for every b.
+#[inline(always)]
+pub(crate) fn double_dots<const N: usize>(a: &[f64], b: [&[f64]; N]) -> [f64; N] {
+    let (chunks, rest) = a.as_chunks::<DOUBLE_LANES>();
+    let of_b = b.map(|b| b[..a.len()].as_chunks::<DOUBLE_LANES>());
+    let mut lanes = [[0.0; DOUBLE_LANES]; N];
+    for (i, a) in chunks.iter().enumerate() {
+        for (lanes, (b, _)) in lanes.iter_mut().zip(&of_b) {
+            for (sum, (a, b)) in lanes.iter_mut().zip(a.iter().zip(&b[i])) {
+                *sum += a * b;
+            }
+        }
+    }
+    // as in `reduce`
+    let lanes = std::hint::black_box(lanes);
+    std::array::from_fn(|n| {
+        let sums = &lanes[n];
+        let four: [f64; 4] = std::array::from_fn(|i| sums[i] + sums[i + 4]);
+        let of_rest: f64 = rest.iter().zip(of_b[n].1).map(|(a, b)| a * b).sum();
+        (four[0] + four[2]) + (four[1] + four[3]) + of_rest
+    })
+}
+
+/// y += a x in double precision.
+#[inline(always)]
+pub(crate) fn add_scaled_doubles(y: &mut [f64], a: f64, x: &[f64]) {
+    y.iter_mut().zip(x).for_each(|(y, x)| *y += a * x);
+}
+
 /// sum_i x_i
 #[inline(always)]
 pub(crate) fn sum(x: &[f32]) -> f32 {
@@ -133,5 +165,8 @@ mod tests {
         assert!((0..48).all(|i| y[i] == if i < 32 { -a[i] } else { a[i] }));
         assert_eq!(with_simd(|| sum(&a[..37])), a[..37].iter().sum::<f32>());
         assert_eq!(with_simd(|| dot(&a[..37], &a[..37])), a[..37].iter().map(|v| v * v).sum::<f32>());
+        let doubles: Vec<f64> = a[..37].iter().copied().map(f64::from).collect();
+        let sums = with_simd(|| double_dots(&doubles, [&doubles[..], &[1.0; 37]]));
+        assert_eq!(sums, [doubles.iter().map(|v| v * v).sum(), doubles.iter().sum::<f64>()]);
     }
 }
