@@ -226,7 +226,8 @@ def compare(
         Instead of `test`: real measurements of units of the table `data` under a second treatment, with the columns id, t_new and y_new.
     methods : sequence of str, optional
         "deep-ite", "sc", "deep-scm", "diff-scm", "cfqp-kmeans", "cfqp-gmm", "cfqp", "oracle", "regression", "residual",
-        "shrunk-residual", "conformal"; by default those of the paper, or on pairs the last four and "cfqp".
+        "shrunk-residual", "conformal", "process"; by default those of the paper, or on pairs "regression", "residual",
+        "shrunk-residual", "conformal" and "cfqp".
     seeds : int or sequence of int, optional
         Every method runs once with each; a number n stands for 1 to n. By default 5, on pairs 1.
     estimator : CFQP, optional

@@ -43,7 +43,8 @@ diff-scm (diffusion), cfqp-kmeans and cfqp-gmm (the published algorithm), cfqp (
 `cfqp fit`), oracle (the same with the true classes given; needs z in both files), regression \
 (boosted trees on covariates and treatment, cross-fitted), residual (plus the unit's residual), \
 shrunk-residual (plus half of it, or what repeats of a subject have in common), conformal (the regression \
-with intervals by weighted cross-conformal prediction).
+with intervals by weighted cross-conformal prediction), process (a Gaussian process on covariates and treatment, \
+plus the unit's residual).
 All methods are fitted to FILE; the truth in --eval (t_new, y_new and, if present, z) is used only to \
 evaluate them.
 With --pairs, units of FILE were really measured under a second treatment: the table has the columns id (a \

@@ -31,7 +31,11 @@ pub(super) fn line_class(method: Method) -> &'static str {
         Method::CfqpKmeans => "k5",
         Method::CfqpGmm => "k6",
         Method::Oracle => "dashed ink",
-        Method::Regression | Method::Residual | Method::ShrunkResidual | Method::Conformal => "dashed faint",
+        Method::Regression
+        | Method::Residual
+        | Method::ShrunkResidual
+        | Method::Conformal
+        | Method::Process => "dashed faint",
     }
 }
 

@@ -9,11 +9,8 @@ use cfqp_cli::error::{Failure, Result};
 use cfqp_cli::format::{format_percent, format_short, shell_quote};
 
 use super::run::ScenarioRun;
-use super::summary::{Group, mean, quantile};
+use super::summary::{Group, MIN_EXCESS, mean, quantile};
 use super::write::markdown;
-
-/// A smaller excess counts as this, in variances of y.
-const MIN_EXCESS: f64 = 1e-4;
 
 /// Two directories, scenario by scenario.
 #[derive(Debug, Serialize)]

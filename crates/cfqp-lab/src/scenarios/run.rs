@@ -19,7 +19,8 @@ use super::{LEVEL, TEST_UNITS};
 const TRAINING_SEED: u64 = 1;
 const TEST_SEED: u64 = 1001;
 /// The methods that are compared.
-pub(super) const BASELINES: [Method; 3] = [Method::Regression, Method::Residual, Method::ShrunkResidual];
+pub(super) const BASELINES: [Method; 4] =
+    [Method::Regression, Method::Residual, Method::ShrunkResidual, Method::Process];
 
 /// The settings of one scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]

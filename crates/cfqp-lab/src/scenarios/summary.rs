@@ -12,6 +12,8 @@ use super::score::IntervalScores;
 pub(super) const BAND: (f64, f64) = (0.82, 0.97);
 /// Scenarios with at least so many training units have many.
 pub(super) const MANY_UNITS: usize = 800;
+/// A smaller excess counts as this, in variances of y.
+pub(super) const MIN_EXCESS: f64 = 1e-4;
 
 /// A group of scenarios.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -167,6 +169,33 @@ impl ExcessSummary {
     }
 }
 
+/// The excess error over that of the best baseline that adds the residual to a regression, trees or a process, in scenarios with
+/// one class.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(super) struct PartSummary {
+    pub scenarios: usize,
+    /// The median ratio of the excess errors, and the 90th percentile.
+    pub median: f64,
+    pub high: f64,
+}
+
+impl PartSummary {
+    fn new(runs: &[ScenarioRun]) -> Option<Self> {
+        let ratio = |run: &ScenarioRun| {
+            let parts = [Method::Residual, Method::Process].map(|method| run.baseline(method));
+            let best = parts.into_iter().flatten().fold(f64::INFINITY, f64::min);
+            run.excess.max(MIN_EXCESS) / (best - run.limit).max(MIN_EXCESS)
+        };
+        let is_single = |run: &&ScenarioRun| run.true_classes == 1 && run.same_noise.is_some();
+        let ratios: Vec<f64> = runs.iter().filter(is_single).map(ratio).collect();
+        Some(Self {
+            scenarios: ratios.len(),
+            median: quantile(ratios.iter().copied(), 0.5)?,
+            high: quantile(ratios.iter().copied(), 0.9)?,
+        })
+    }
+}
+
 /// The verdict on calibration against the coverage that it forecasts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct VerdictSummary {
@@ -212,6 +241,7 @@ pub(super) struct Summary {
     pub scenarios: usize,
     pub coverage: Vec<CoverageSummary>,
     pub excess: Vec<ExcessSummary>,
+    pub parts: Option<PartSummary>,
     /// At rho 1 (with repeats: auto), and at rho auto.
     pub calibration: VerdictSummary,
     pub calibration_auto: VerdictSummary,
@@ -234,6 +264,7 @@ impl Summary {
             scenarios: runs.len(),
             coverage: coverage.collect(),
             excess: excess(runs),
+            parts: PartSummary::new(runs),
             calibration: VerdictSummary::new(runs.iter().map(|run| (run.calibration(), run.main().coverage))),
             calibration_auto: VerdictSummary::new(
                 runs.iter().map(|run| (run.calibration_auto(), run.auto.coverage)),

@@ -6,7 +6,9 @@ use cfqp_cli::format::{format_percent, format_short, pluralise};
 
 use super::Results;
 use super::run::{BASELINES, ScenarioRun};
-use super::summary::{BAND, CoverageSummary, ExcessSummary, FlagSummary, Summary, VerdictSummary};
+use super::summary::{
+    BAND, CoverageSummary, ExcessSummary, FlagSummary, PartSummary, Summary, VerdictSummary,
+};
 
 const COVERAGE_COLUMNS: [&str; 9] = [
     "intervals of",
@@ -19,7 +21,7 @@ const COVERAGE_COLUMNS: [&str; 9] = [
     "width/marginal",
     "width/Bayes",
 ];
-const RUN_COLUMNS: [&str; 19] = [
+const RUN_COLUMNS: [&str; 20] = [
     "seed",
     "n",
     "x",
@@ -31,6 +33,7 @@ const RUN_COLUMNS: [&str; 19] = [
     "regression",
     "residual",
     "shrunk",
+    "process",
     "coverage",
     "auto",
     "effects",
@@ -162,12 +165,13 @@ fn run_row(run: &ScenarioRun) -> Vec<String> {
 }
 
 fn facts(summary: &Summary) -> String {
-    let Summary { scenarios, right_classes, flags, .. } = summary;
+    let Summary { scenarios, right_classes, flags, parts, .. } = summary;
     let lines = [
         verdict_text("rho 1", summary.calibration),
         verdict_text("rho auto", summary.calibration_auto),
         format!("number of classes right: {right_classes} of {scenarios}"),
         flag_text(flags),
+        parts.map_or_else(String::new, part_text),
         format!(
             "seconds: fit {:.1} (median), {:.1} (max), {:.0} (sum); query of {} units {:.2} (median)",
             summary.median_fit_seconds,
@@ -177,7 +181,7 @@ fn facts(summary: &Summary) -> String {
             summary.median_query_seconds
         ),
     ];
-    lines.iter().map(|line| format!("- {line}\n")).collect()
+    lines.iter().filter(|line| !line.is_empty()).map(|line| format!("- {line}\n")).collect()
 }
 
 /// `calibration, rho 1: "ok" 14, of which 1 under-cover; of 18 that cover, 13 have "ok"`.
@@ -193,6 +197,16 @@ fn verdict_text(rho: &str, found: VerdictSummary) -> String {
         found.ok_and_covers,
         found.ok_and_under_covers + found.warned_and_under_covers,
         found.warned_and_under_covers
+    )
+}
+
+fn part_text(parts: PartSummary) -> String {
+    format!(
+        "one class ({}): excess error over that of the better of trees and a process with the residual {:.2} (median), {:.2} \
+         (90th percentile)",
+        pluralise(parts.scenarios, "scenario"),
+        parts.median,
+        parts.high
     )
 }
 

@@ -7,7 +7,7 @@ use super::by_class::AnswerClass;
 use super::rho::UsedRho;
 use crate::Result;
 use crate::data::Units;
-use crate::density::{Correlation, Ensemble, Question, RowAnswer};
+use crate::density::{Correlation, Element, Ensemble, Question, RowAnswer};
 use crate::model::abduction::most_probable;
 use crate::model::{Model, density_rows};
 use crate::models::Batcher;
@@ -34,14 +34,26 @@ impl Model {
         let elements = ensemble.elements();
         let (n, d, classes) = (asked.rows.len(), elements.len(), self.classes());
         let difference = asked.from.is_some();
-        let answered = self.map_density_answers(ensemble, asked, rho, |answer| {
-            let elements = elements.iter().zip(&answer.elements).map(|(&element, distribution)| {
-                let (lower, upper) = ensemble.interval(element, distribution, level, difference);
-                let point = ensemble.point(element, distribution, difference);
-                [point as f32, lower as f32, upper as f32]
-            });
+        let intervals = |answer: &RowAnswer| -> Vec<(f64, f64)> {
+            let elements = elements.iter().zip(&answer.elements);
+            elements.map(|(&element, own)| ensemble.interval(element, own, level, difference)).collect()
+        };
+        let mut answered = self.map_density_answers(ensemble, asked, rho.correlation(), |answer| {
+            let points = elements.iter().zip(&answer.elements);
+            let points = points.map(|(&element, own)| ensemble.point(element, own, difference));
+            let ends = points.zip(intervals(&answer));
+            let elements = ends.map(|(point, (lower, upper))| [point as f32, lower as f32, upper as f32]);
             (elements.collect::<Vec<_>>(), answer)
         });
+        if difference && rho.rho.is_none() {
+            // an effect whose rho is unknown is known no better than with the same noise
+            let same = self.map_density_answers(ensemble, asked, Correlation::Known(1.0), |a| intervals(&a));
+            for ((_, (elements, _)), (_, same)) in answered.iter_mut().zip(same) {
+                let of_kinds = ensemble.elements().into_iter().map(largest_difference);
+                let ends = elements.iter_mut().zip(same).zip(of_kinds);
+                ends.for_each(|((own, same), most)| widen(own, same, most));
+            }
+        }
         let zeros = |len: usize| vec![0.0; len];
         let mut batch = BatchAnswers {
             point: zeros(n * d),
@@ -83,13 +95,12 @@ impl Model {
         &self,
         ensemble: &Ensemble,
         asked: &Asked<'_>,
-        rho: UsedRho,
+        rho: Correlation,
         summarise: impl Fn(RowAnswer) -> T + Sync,
     ) -> Vec<(usize, T)> {
         let mut rows = density_rows(&asked.batcher, ensemble.outcome_laws(), &ensemble.scales);
         rows.possible_treatments = self.possible_treatments(&asked.batcher);
         rows.folds = ensemble.known_folds(&rows);
-        let rho = rho.correlation();
         let question = Question { rows: &rows, to: asked.to, from: asked.from, rho };
         let parts = self.pool.map(rows.subjects.chunks(SUBJECTS_AT_ONCE).collect(), |subjects| {
             let mut evaluators = ensemble.evaluators();
@@ -144,5 +155,22 @@ impl Model {
         }
         values.chunks_exact_mut(d).for_each(|unit| self.scaler().y.restore(unit));
         Units::new("answer", self.shapes().y.clone(), values)
+    }
+}
+
+/// Makes the interval of `[point, lower, upper]` at least as wide as another, on both sides alike, within +- `most`.
+fn widen([_, lower, upper]: &mut [f32; 3], (least_lower, least_upper): (f64, f64), most: f32) {
+    let missing = 0.5 * ((least_upper - least_lower) as f32 - (*upper - *lower));
+    if missing > 0.0 {
+        *lower = (*lower - missing).max(-most);
+        *upper = (*upper + missing).min(most);
+    }
+}
+
+/// The largest difference of two answers.
+fn largest_difference(element: Element) -> f32 {
+    match element {
+        Element::Chance(_) | Element::Level(_) => 1.0,
+        _ => f32::INFINITY,
     }
 }

@@ -85,7 +85,7 @@ impl Model {
         if ranked.is_empty() {
             return Vec::new();
         }
-        let answered = self.map_density_answers(ensemble, asked, rho, |answer| {
+        let answered = self.map_density_answers(ensemble, asked, rho.correlation(), |answer| {
             let of_element = |&j: &usize| ensemble.value_probabilities(elements[j], &answer.elements[j]);
             ranked.iter().map(of_element).collect::<Vec<_>>()
         });

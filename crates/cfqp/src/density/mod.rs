@@ -48,7 +48,7 @@ pub use law::NoiseLaw;
 pub(crate) use member::{FittedMember, Member, RowSummary};
 pub(crate) use members::{JACKKNIFE_RATIO, MemberGroup, UnitErrors};
 pub use network::ClassWeights;
-pub(crate) use network::{Form, HIDDEN, MAX_LOGIT_CHANGE, MAX_SCALE_CHANGE, T_COSINES};
+pub(crate) use network::{Element, Form, HIDDEN, MAX_LOGIT_CHANGE, MAX_SCALE_CHANGE, T_COSINES};
 pub(crate) use offsets::{Offsets, fit_offsets, row_folds};
 pub(crate) use regressor::Regressor;
 pub(crate) use rows::Rows;

@@ -11,6 +11,7 @@ mod level_effects;
 mod levels;
 mod local_effects;
 mod outcome_regression;
+mod process_regression;
 mod propensity;
 mod regression;
 mod treatment_ratio;

@@ -140,7 +140,7 @@ fn best_mean(fits: Vec<CrossFittedTrees>, target: &[f64]) -> (Vec<Vec<Boosted>>,
 }
 
 /// Covariates and treatment of some units, NaN where they are missing.
-fn table_rows(x: &Units, t: &Units, rows: &[usize]) -> Vec<f32> {
+pub(super) fn table_rows(x: &Units, t: &Units, rows: &[usize]) -> Vec<f32> {
     let mut out = Vec::with_capacity(rows.len() * (x.elements() + t.elements()));
     for &i in rows {
         for (units, i) in [(x, i), (t, if t.len() == 1 { 0 } else { i })] {

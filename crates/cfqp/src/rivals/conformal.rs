@@ -4,12 +4,14 @@
 //! m(x, t') +- q,  q = the quantile of |y_i - m_-i(x_i, t_i)| under weights w_i = p(t_i) / p(t_i | x_i)
 //! ```
 //!
+//! Residuals are those on the scale of the regression, linear or logarithmic.
+//!
 //! The unit that is asked about has its own weight p(t') / p(t' | x) at infinity (weighted conformal prediction under a
 //! shift of covariates: here from treatments as received to treatments that are set). Where enough units received the
 //! level t', only their residuals count. Units' own outcomes are not used: these are intervals of what covariates and
 //! treatment tell, with any noise.
 
-use super::plain::{PlainRegression, ResidualShare};
+use super::plain::{PlainForm, PlainRegression, Regressor, ResidualShare, Scale};
 use super::{Counterfactual, PredictIntervals};
 use crate::Result;
 use crate::data::{Dataset, Units};
@@ -41,13 +43,15 @@ struct Calibration {
 impl Conformal {
     /// Fits the regression and keeps its held-out residuals.
     pub(super) fn fit(data: &Dataset, seed: u64, pool: &Pool) -> Result<Self> {
-        let regression = PlainRegression::fit(data, ResidualShare::None, seed, pool)?;
+        let form = PlainForm { regressor: Regressor::Trees, share: ResidualShare::None };
+        let regression = PlainRegression::fit(data, form, seed, pool)?;
         let predicted = regression.counterfactual(data, data.t())?;
         let ratio = TreatmentRatio::fit(data, seed);
         let weight =
             |i: usize| ratio.as_ref().map_or(1.0, |ratio| ratio.value(data.x(), i, &data.t().row(i)));
         let weights: Vec<f64> = (0..data.len()).map(weight).collect();
-        let calibration = |rows: &[usize]| Calibration::new(data, &predicted, &weights, rows);
+        let scale = regression.scale();
+        let calibration = |rows: &[usize]| Calibration::new(data, scale, &predicted, &weights, rows);
         let of_level =
             |t: &[f32]| -> Vec<usize> { (0..data.len()).filter(|&i| data.t().row(i)[..] == *t).collect() };
         let levels = treatment_levels(data.t()).unwrap_or_default().into_iter();
@@ -61,11 +65,12 @@ impl Conformal {
 }
 
 impl Calibration {
-    fn new(data: &Dataset, predicted: &Units, weights: &[f64], rows: &[usize]) -> Self {
+    fn new(data: &Dataset, scale: Scale, predicted: &Units, weights: &[f64], rows: &[usize]) -> Self {
         let (y, d) = (data.y(), data.y().elements());
         let element = |j: usize| {
             let observed = rows.iter().filter(|&&i| y.mask_row(i).is_none_or(|mask| mask[j]));
-            let gap = |i: usize| f64::from(y.values()[i * d + j] - predicted.values()[i * d + j]).abs();
+            let value = |units: &Units, i: usize| f64::from(scale.apply(units.values()[i * d + j]));
+            let gap = |i: usize| (value(y, i) - value(predicted, i)).abs();
             let mut scores: Vec<(f64, f64)> = observed.map(|&i| (gap(i), weights[i])).collect();
             scores.sort_by(|a, b| a.0.total_cmp(&b.0));
             scores.iter_mut().fold(0.0, |sum, (_, weight)| {
@@ -104,7 +109,7 @@ impl Counterfactual for Conformal {
 impl PredictIntervals for Conformal {
     fn interval_ends(&self, data: &Dataset, to: &Units) -> Result<[Units; 2]> {
         let point = self.counterfactual(data, to)?;
-        let d = point.elements();
+        let (d, scale) = (point.elements(), self.regression.scale());
         let [mut lower, mut upper] = [point.values().to_vec(), point.values().to_vec()];
         for i in 0..data.len() {
             let t = to.row(if to.len() == 1 { 0 } else { i });
@@ -112,9 +117,10 @@ impl PredictIntervals for Conformal {
             let calibration = own.map_or(&self.all, |(_, calibration)| calibration);
             let weight = self.ratio.as_ref().map_or(1.0, |ratio| ratio.value(data.x(), i, &t));
             for j in 0..d {
-                let width = calibration.quantile(j, weight) as f32;
-                lower[i * d + j] -= width;
-                upper[i * d + j] += width;
+                let width = calibration.quantile(j, weight);
+                let centre = f64::from(scale.apply(point.values()[i * d + j]));
+                (lower[i * d + j], upper[i * d + j]) =
+                    (scale.restore(centre - width), scale.restore(centre + width));
             }
         }
         let units = |name: &str, values| Units::new(name, point.shape().to_vec(), values);
@@ -165,7 +171,7 @@ mod tests {
         fitted.ratio = None;
         let rows: Vec<usize> = (0..1500).filter(|&i| data.t().row(i)[0] == 0.0).collect();
         let predicted = fitted.counterfactual(&data, data.t()).unwrap();
-        fitted.levels[0].1 = Calibration::new(&data, &predicted, &[1.0; 1500], &rows);
+        fitted.levels[0].1 = Calibration::new(&data, Scale::Linear, &predicted, &[1.0; 1500], &rows);
         fitted.levels[1].1 = fitted.levels[0].1.clone();
         assert!(covered(&fitted, &new, &truth) < 0.85, "{}", covered(&fitted, &new, &truth));
     }

@@ -7,7 +7,7 @@ use super::cfqp::{Cfqp, DeepIte, PublishedCfqp};
 use super::conformal::Conformal;
 use super::deep_scm::{DeepScm, DeepScmConfig};
 use super::diff_scm::{DiffScm, DiffScmConfig};
-use super::plain::{PlainRegression, ResidualShare};
+use super::plain::{PlainForm, PlainRegression, Regressor, ResidualShare};
 use super::synthetic_control::{SyntheticControl, SyntheticControlConfig};
 use crate::ask::{AskOptions, Rho};
 use crate::config::{FitConfig, Start};
@@ -43,11 +43,13 @@ pub enum Method {
     ShrunkResidual,
     /// The regression with intervals by cross-conformal prediction.
     Conformal,
+    /// A Gaussian process on covariates and treatment, plus the unit's residual.
+    Process,
 }
 
 impl Method {
     /// All methods: those of the paper's tables, then the plain ones.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::DeepIte,
         Self::Sc,
         Self::DeepScm,
@@ -60,6 +62,7 @@ impl Method {
         Self::Residual,
         Self::ShrunkResidual,
         Self::Conformal,
+        Self::Process,
     ];
 
     /// The methods of the paper's tables, in their order.
@@ -102,6 +105,7 @@ impl Method {
             Self::Residual => "residual",
             Self::ShrunkResidual => "shrunk-residual",
             Self::Conformal => "conformal",
+            Self::Process => "process",
         }
     }
 
@@ -134,7 +138,12 @@ impl Method {
             }
             UsedSettings::Cfqp(config, rho) => Box::new(Cfqp::fit(data, &config, rho, resources, monitor)?),
             UsedSettings::Plain(share, seed) => {
-                Box::new(PlainRegression::fit(data, share, seed, &Pool::new(resources.threads)?)?)
+                let form = PlainForm { regressor: Regressor::Trees, share };
+                Box::new(PlainRegression::fit(data, form, seed, &Pool::new(resources.threads)?)?)
+            }
+            UsedSettings::Process(seed) => {
+                let form = PlainForm { regressor: Regressor::Process, share: ResidualShare::All };
+                Box::new(PlainRegression::fit(data, form, seed, &Pool::new(resources.threads)?)?)
             }
             UsedSettings::Conformal(seed) => {
                 Box::new(Conformal::fit(data, seed, &Pool::new(resources.threads)?)?)
@@ -177,6 +186,8 @@ pub(crate) enum UsedSettings {
     Plain(ResidualShare, u64),
     /// With the seed.
     Conformal(u64),
+    /// With the seed.
+    Process(u64),
 }
 
 /// The settings of all methods.
@@ -234,6 +245,7 @@ impl MethodConfig {
             Method::Residual => UsedSettings::Plain(ResidualShare::All, fit.seed),
             Method::ShrunkResidual => UsedSettings::Plain(ResidualShare::Learned, fit.seed),
             Method::Conformal => UsedSettings::Conformal(fit.seed),
+            Method::Process => UsedSettings::Process(fit.seed),
         }
     }
 
@@ -268,7 +280,11 @@ mod tests {
         for method in Method::ALL {
             let is_plain = matches!(
                 method,
-                Method::Regression | Method::Residual | Method::ShrunkResidual | Method::Conformal
+                Method::Regression
+                    | Method::Residual
+                    | Method::ShrunkResidual
+                    | Method::Conformal
+                    | Method::Process
             );
             let fixed = is_plain || method == Method::Sc;
             assert_eq!(text(&default, method) == text(&faster, method), fixed, "{method:?}");
