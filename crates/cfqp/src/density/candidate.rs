@@ -16,8 +16,10 @@ use crate::math::{dot, log_sum_exp_of, mean};
 const BOOTSTRAPS: usize = 200;
 /// Candidates with a smaller weight are left out ...
 const MIN_WEIGHT: f64 = 0.05;
-/// ... and so are those after the first ones.
+/// ... and so are those after the first ones; but of one class more than the chosen number, the best one stays.
 const MAX_CANDIDATES: usize = 6;
+/// The smallest weight of a candidate that stays.
+const MIN_KEPT_WEIGHT: f64 = 1e-3;
 
 /// A candidate's form.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -121,9 +123,17 @@ pub(crate) fn averaged(candidates: Vec<Candidate>, classes: usize, rng: &mut Rng
         other(a).cmp(&other(b)).then(b_weight.total_cmp(a_weight))
     });
     let (first, mut others) = (weighted.remove(0), weighted);
+    // few units do not show that there are more classes: intervals allow for one more
+    let has_more = |candidate: &Candidate| candidate.choice.classes > classes && !candidate.choice.alike;
+    let next = others.iter().filter(|(candidate, _)| has_more(candidate));
+    let next = next.filter(|(candidate, _)| candidate.choice.classes == classes + 1);
+    let next = next.max_by(|a, b| a.0.score().total_cmp(&b.0.score())).cloned();
     others.retain(|(_, weight)| *weight >= MIN_WEIGHT);
     others.sort_by(|a, b| b.1.total_cmp(&a.1));
     others.truncate(MAX_CANDIDATES - 1);
+    if !others.iter().any(|(candidate, _)| has_more(candidate)) {
+        others.extend(next.map(|(candidate, weight)| (candidate, weight.max(MIN_KEPT_WEIGHT))));
+    }
     let first = (first.0, first.1.max(MIN_WEIGHT));
     let mut kept: Vec<(Candidate, f64)> = std::iter::once(first).chain(others).collect();
     let total: f64 = kept.iter().map(|(_, weight)| weight).sum();

@@ -21,6 +21,9 @@ use super::selection::FOLDS;
 use super::views::{ClassView, Distribution, Prediction, Question, class_views};
 use crate::math::{GaussianComponent, central_interval, normal_cdf, normal_half_width};
 
+/// The weight in intervals of all groups together that have more classes than were chosen, at least.
+const MORE_CLASSES: f64 = 0.3;
+
 /// Several groups of members. Classes that are reported are those of the first group.
 #[derive(Clone, Debug)]
 pub(crate) struct Ensemble {
@@ -144,6 +147,23 @@ impl Ensemble {
         (0..self.classes()).map(mean).collect()
     }
 
+    /// The weight of every group in intervals over that in points: groups with more classes than were chosen, which respond
+    /// differently, have at least the weight [`MORE_CLASSES`].
+    fn interval_factors(&self) -> Vec<f64> {
+        let has_more = |members: &[Member]| {
+            let form = &members[0].form;
+            form.classes > self.classes() && !form.alike
+        };
+        let has_more: Vec<bool> = self.member_groups().map(has_more).collect();
+        let weights = self.groups.iter().zip(&has_more).filter(|(_, has_more)| **has_more);
+        let total: f64 = weights.map(|(group, _)| group.weight).sum();
+        if total <= 0.0 || total >= MORE_CLASSES {
+            return vec![1.0; self.groups.len()];
+        }
+        let (more, others) = (MORE_CLASSES / total, (1.0 - MORE_CLASSES) / (1.0 - total));
+        has_more.into_iter().map(|has_more| if has_more { more } else { others }).collect()
+    }
+
     /// The laws of outcomes; empty if all are numbers.
     pub(crate) fn outcome_laws(&self) -> &[HeadLaw] {
         &self.members[0].form.outcome_laws
@@ -166,11 +186,12 @@ impl Ensemble {
         let asked = NumberQuestion::new(question, of_subject[i], i, j, self.scales[j]);
         let mut distribution = asked.distribution();
         let mut first = 0;
-        for group in &self.groups {
+        for (group, interval_factor) in self.groups.iter().zip(self.interval_factors()) {
             let own = first..first + group.members;
             first = own.end;
             let views = GroupViews {
                 group,
+                interval_factor,
                 members: &row.evaluators[own.clone()],
                 views: &row.views[own.clone()],
                 predictions: &row.predictions[own],

@@ -135,6 +135,8 @@ impl NumberQuestion {
 /// What the members of a group say of a row.
 pub(super) struct GroupViews<'a> {
     pub group: &'a Group,
+    /// Its weight in intervals over that in points.
+    pub interval_factor: f64,
     pub members: &'a [Evaluator<'a>],
     pub views: &'a [Vec<ClassView>],
     pub predictions: &'a [Prediction],
@@ -160,6 +162,7 @@ impl GroupViews<'_> {
     /// Adds the answers of the group.
     pub(super) fn add_to(&self, asked: &NumberQuestion, out: &mut Distribution) {
         let (classes, share) = (self.views[0].len(), self.group.weight / self.members.len() as f64);
+        let in_intervals = share * self.interval_factor;
         let free = self.is_free();
         let nodes = self.nodes(asked);
         let mut sums = vec![(0.0, 0.0); self.members.len()];
@@ -179,9 +182,9 @@ impl GroupViews<'_> {
                 for &([node, in_point], rho) in &nodes {
                     let carried = Carried::new(self, asked, k, pair, rho);
                     for (m, sums) in sums.iter_mut().enumerate() {
-                        let of_class = share * self.views[m][k].posterior;
-                        let weight = of_class * in_point * in_points[m][p].1;
-                        let weights = [of_class * node * pairings[m][p].1, weight];
+                        let posterior = self.views[m][k].posterior;
+                        let weight = share * posterior * in_point * in_points[m][p].1;
+                        let weights = [in_intervals * posterior * node * pairings[m][p].1, weight];
                         let sum = weight * carried.add(self, m, asked, weights, out);
                         *sums = (sums.0 + weight, sums.1 + sum);
                     }
