@@ -90,7 +90,8 @@ class Model:
     def averages(
         self, source: Source, t0: Treatment, t1: Treatment, options: str = ..., progress: Progress | None = ...,
     ) -> str:
-        """JSON: {"averages": [{"outcome", "group", "units", "effect", "lower", "upper"}], "plain": [...], "causation": [...]}, as in
+        """JSON: {"averages": [{"outcome", "group", "units", "effect", "lower", "upper",
+        "standard_error", "method"}], "plain": [...], "causation": [...]}, as in
         `cfqp effect --json`"""
     def verdicts(self, source: Source, options: str = ..., progress: Progress | None = ...) -> str:
         """JSON: {"units", "ok", "rho", "rho_source", "verdicts": [{"name", "grade", "figure": float|null, "sentence"}],

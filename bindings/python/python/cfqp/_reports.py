@@ -54,7 +54,8 @@ class Reports(Questions):
         -------
         data frame of the same kind, or pyarrow.Table
             Columns `outcome`, `group` ("supported": units on support, "all", "ok": units without flags, "class 0", ...),
-            `units`, `effect`, `lower` and `upper`. The interval treats the model's error as shared by all units.
+            `units`, `effect`, `lower`, `upper`, `standard_error` and `method`: "doubly_robust" where enough units received these
+            treatments or similar ones, else "model". Averages over a class weigh units by their posterior.
 
         Examples
         --------
@@ -62,15 +63,21 @@ class Reports(Questions):
         >>> data = cfqp.simulate("single", n=120, seed=1)
         >>> model = cfqp.CFQP(classes=1, members=2).fit(data.arrays)
         >>> model.average_effect(data.arrays, 0.2, 0.8).column_names
-        ['outcome', 'group', 'units', 'effect', 'lower', 'upper']
+        ['outcome', 'group', 'units', 'effect', 'lower', 'upper', 'standard_error', 'method']
         """
         import pyarrow as pa
 
         native, units = self._model(), self._input(data)
         ends = one_treatment(t0, "t0"), one_treatment(t1, "t1")
         rows = json.loads(native.averages(units.source, *ends, options_json(level, rho)))["averages"]
-        names = ("outcome", "group", "units", "effect", "lower", "upper")
+        names = ("outcome", "group", "units", "effect", "lower", "upper", "standard_error", "method")
         return units.give_back(pa.table({name: [row[name] for row in rows] for name in names}))
+
+    def ate(
+        self, data: Any, t0: TreatmentLike, t1: TreatmentLike, *, level: float = 0.9, rho: float | str = "auto"
+    ) -> Any:
+        """The same as `average_effect`."""
+        return self.average_effect(data, t0, t1, level=level, rho=rho)
 
     def diagnose(self, data: Any, *, level: float = 0.9, rho: float | str = "auto") -> Diagnosis:
         """A verdict on each assumption that data can test.

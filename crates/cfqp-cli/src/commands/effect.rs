@@ -30,14 +30,19 @@ FILE has the columns that the model was fitted to. The output has one row per un
 from, to, effect_Y, lower_Y, upper_Y for every outcome Y, class, posterior_K, flag, rho, rho_source.
 Units without an outcome (empty cells, or no such column) have the mean effect of the classes, by their weights, and are \
 flagged no_outcome. They need no treatment, and belong to no class and to no plain estimate.
-The interval of an average treats the model's error as shared by all units, so that it does not average \
-out, and adds the variance between units divided by their number. Series are averaged over time. The first \
-average is over the units on support: similar units received both treatments.
+Averages are doubly robust where units have outcomes and at least 20 units received each of both treatments, \
+or amounts near them: the model's predictions by members that were not fitted to a unit, corrected by the weighted \
+residuals of units that received the treatments, with the standard error of a mean (clustered by subject). \
+Averages over a class weigh units by their posterior; a treatment of few values does not show them. Elsewhere, as for \
+series, averages are those of the model's effects, and their intervals treat the model's error as shared by all units. \
+Series are averaged over time. The first average is over the units on support: similar units received both treatments.
 The average is printed beside plain estimates of the same contrast from the same units (at most 5,000): the \
 difference of means of units that received these treatments, a regression on covariates and treatment, \
-and a doubly robust estimate, all cross-fitted, with standard errors (clustered by subject). If the \
-model's average is more than 2 standard errors of the difference away from the doubly robust estimate (else \
-the regression), that comes first. The model's standard error is that of its members' averages.";
+and a doubly robust estimate with boosted trees, all cross-fitted. If the mean of the units' effects is more than \
+2 standard errors away from the doubly robust average, that comes first.";
+
+const UNIDENTIFIED_CLASSES: &str = "effects by class are not identified: of a treatment with few values, data do not show which \
+                                    class under one value is which under another\n";
 
 const OUT_HELP: &str =
     "The file for the units' effects: .parquet, .csv, .arrow or .jsonl [default: none, averages only]";
@@ -68,6 +73,9 @@ pub(crate) struct EffectArgs {
 struct Report<'a> {
     #[serde(serialize_with = "optional_path_text")]
     out: Option<&'a Path>,
+    /// Whether there are classes, but their effects are not shown by data.
+    #[serde(skip)]
+    has_unidentified_classes: bool,
     #[serde(flatten)]
     contrast: &'a ContrastSummary,
     #[serde(flatten)]
@@ -97,6 +105,7 @@ pub(super) fn run(args: &EffectArgs, output: &OutputArgs) -> Result<Output> {
     let contrast = contrast.finish()?;
     let report = Report {
         out,
+        has_unidentified_classes: model.classes() > 1 && !model.has_class_effects(),
         contrast: &contrast,
         counts: &counts,
         rho: model.used_rho(settings.ask.rho),
@@ -137,6 +146,9 @@ fn text(report: &Report<'_>, [to, from]: &[String; 2]) -> String {
     text += &align_rows(&rows);
     if report.contrast.averages.iter().all(|average| average.group != EffectGroup::Supported) {
         text += "no unit is on support: similar units did not receive these treatments\n";
+    }
+    if report.has_unidentified_classes {
+        text += UNIDENTIFIED_CLASSES;
     }
     text += &plain_table(&report.contrast.plain);
     text += &causation_table(&report.contrast.causation, from, to);

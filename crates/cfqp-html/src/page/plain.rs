@@ -30,8 +30,12 @@ impl Page<'_> {
                     @if own.disagrees { span.badge.doubtful { "disagrees" } }
                     @if let Some(sentence) = own.sentence() { (capitalise(&sentence)) ". " }
                     span.soft {
-                        "The interval of the model assumes that its errors have the same sign for all units, so it is wider \
-                         than its standard error alone would make it."
+                        @if own.is_doubly_robust {
+                            "The average of the model is doubly robust: the effects of all units, corrected by the residuals of \
+                             units that received these treatments or similar ones."
+                        } @else {
+                            "The average is that of the model's effects: units that received these treatments do not correct it."
+                        }
                     }
                 }
             }

@@ -1,8 +1,16 @@
 //! The average effect over units, with its interval.
 //!
-//! The interval has two parts: the error of the model, and the sampling of the units. Units share the model's errors,
-//! which therefore do not average out. An ensemble of densities shows them by the averages of its members; t is Student's
-//! t for the number of members without that of the splits, because the members of one split differ in opposite directions:
+//! Where units have outcomes and enough of them received these treatments or similar ones, averages are doubly robust
+//! ([`robust`](super::robust)): means of terms of single units, with the standard error of such a mean. Of many units, the terms of a
+//! sample correct the mean effect of all:
+//!
+//! ```text
+//! mean over all units of their effects + mean over the sample of (term - effect)
+//! ```
+//!
+//! Averages over a class weigh units by their posterior. Elsewhere the interval has two parts: the error of the model, and the
+//! sampling of the units. Units share the model's errors, which therefore do not average out. An ensemble of densities shows
+//! them by the averages of its members; t is Student's t for the number of members:
 //!
 //! ```text
 //! half width^2 = t^2 (ratio * var(members' averages) + var(unit effects) / n)
@@ -17,6 +25,7 @@
 use serde::{Serialize, Serializer};
 
 use super::answer::Answers;
+use super::robust::{EffectSample, RobustAverage};
 use super::tabulate::Tabulation;
 use crate::data::Units;
 use crate::math::{normal_half_width, standard_deviation, student_half_width};
@@ -37,6 +46,20 @@ pub struct AverageEffect {
     pub lower: f64,
     /// The upper end of its interval.
     pub upper: f64,
+    /// Its standard error.
+    pub standard_error: f64,
+    /// How it was estimated.
+    pub method: AverageMethod,
+}
+
+/// How an average effect was estimated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AverageMethod {
+    /// The model's effects, corrected by the residuals of units that received the treatments.
+    DoublyRobust,
+    /// The model's effects.
+    Model,
 }
 
 /// A group of units over which effects are averaged; written as `supported`, `all`, `ok` or `class 0`.
@@ -48,7 +71,7 @@ pub enum EffectGroup {
     All,
     /// Units whose answers have no flag.
     Ok,
-    /// Units with an outcome whose most probable class is this one.
+    /// Units with an outcome, by their probability of this class.
     Class(usize),
 }
 
@@ -100,6 +123,21 @@ pub struct Averages {
     z: f64,
     /// See [`Model::member_error_ratios`].
     error_ratios: [f64; 2],
+    /// The number of classes that have averages, and that of the model.
+    classes: usize,
+    model_classes: usize,
+    /// Doubly robust corrections, by group, then by outcome.
+    corrections: Vec<Vec<Option<Correction>>>,
+}
+
+/// What the terms of a sample say of an average.
+#[derive(Clone, Copy, Debug)]
+struct Correction {
+    /// The number of units of the sample.
+    units: f64,
+    /// The average of the terms, and of what they add to the effects.
+    average: RobustAverage,
+    gap: RobustAverage,
 }
 
 /// Sums over the units of a group.
@@ -121,9 +159,40 @@ impl Averages {
     pub fn new(model: &Model, level: f64) -> Self {
         let tabulation = Tabulation::new(model);
         let outcomes: Vec<_> = tabulation.outcomes().map(|(name, range)| (name.to_owned(), range)).collect();
-        let groups = 3 + model.classes();
+        let groups = GROUPS + model.classes();
         let sums = vec![vec![EffectSums::default(); outcomes.len()]; groups];
-        Self { outcomes, sums, z: normal_half_width(level), error_ratios: model.member_error_ratios() }
+        let corrections = vec![vec![None; outcomes.len()]; groups];
+        Self {
+            outcomes,
+            sums,
+            z: normal_half_width(level),
+            error_ratios: model.member_error_ratios(),
+            classes: if model.has_class_effects() { model.classes() } else { 0 },
+            model_classes: model.classes(),
+            corrections,
+        }
+    }
+
+    /// Corrects averages by the terms of a sample of the units that were added.
+    pub(crate) fn correct(&mut self, sample: &EffectSample) {
+        let (effects, Some(terms)) = (&sample.effects, &sample.terms) else { return };
+        let n = effects.diagnoses.len();
+        for (o, (_, range)) in self.outcomes.iter().enumerate() {
+            let values: Vec<f64> = (0..n).map(|i| unit_mean(&effects.point, i, range)).collect();
+            for group in 0..GROUPS {
+                let has = |i: usize| groups(&effects.diagnoses[i])[group];
+                let units = (0..n).filter(|&i| has(i)).count() as f64;
+                let (average, gap) = (terms.average(o, has), terms.average_gap(o, &values, has));
+                let correction = average.zip(gap).map(|(average, gap)| Correction { units, average, gap });
+                self.corrections[group][o] = correction;
+            }
+            for k in 0..self.classes {
+                let average = terms.class_average(k, o);
+                let units = terms.class_size(k);
+                self.corrections[GROUPS + k][o] =
+                    average.map(|average| Correction { units, average, gap: average });
+            }
+        }
     }
 
     /// Adds the effects of some units.
@@ -133,25 +202,24 @@ impl Averages {
     pub fn add(&mut self, effects: &Answers) {
         for (i, diagnosis) in effects.diagnoses.iter().enumerate() {
             for (o, (_, range)) in self.outcomes.iter().enumerate() {
-                let mean = |units: &Units| {
-                    let elements = &units.row(i)[range.clone()];
-                    elements.iter().map(|v| f64::from(*v)).sum::<f64>() / elements.len() as f64
-                };
-                let of_members: Vec<f64> = effects.members.iter().map(&mean).collect();
+                let mean = |units: &Units| unit_mean(units, i, range);
+                let of_members: Vec<f64> = effects.members.iter().map(mean).collect();
                 let (effect, low, high) = (mean(&effects.point), mean(&effects.lower), mean(&effects.upper));
-                let supported = (!diagnosis.off_support).then_some(0);
+                let group = |(group, has): (usize, bool)| (group, f64::from(u8::from(has)));
                 // without an outcome the class of a unit is not inferred
-                let class = (!diagnosis.no_outcome).then_some(3 + diagnosis.class);
-                let groups = [supported, Some(1), diagnosis.ok().then_some(2), class];
-                for group in groups.into_iter().flatten() {
+                let classes = if diagnosis.no_outcome { 0 } else { self.classes };
+                let posterior = effects.posterior[i * self.model_classes..].iter().take(classes);
+                let classes = posterior.enumerate().map(|(k, &p)| (GROUPS + k, f64::from(p)));
+                let shares = groups(diagnosis).into_iter().enumerate().map(group).chain(classes);
+                for (group, share) in shares.filter(|(_, share)| *share > 0.0) {
                     let sums = &mut self.sums[group][o];
-                    sums.n += 1.0;
-                    sums.effect += effect;
-                    sums.squares += effect * effect;
-                    sums.below += effect - low;
-                    sums.above += high - effect;
+                    sums.n += share;
+                    sums.effect += share * effect;
+                    sums.squares += share * effect * effect;
+                    sums.below += share * (effect - low);
+                    sums.above += share * (high - effect);
                     sums.members.resize(of_members.len(), 0.0);
-                    sums.members.iter_mut().zip(&of_members).for_each(|(sum, effect)| *sum += effect);
+                    sums.members.iter_mut().zip(&of_members).for_each(|(sum, effect)| *sum += share * effect);
                 }
             }
         }
@@ -167,12 +235,48 @@ impl Averages {
                     0 => EffectGroup::Supported,
                     1 => EffectGroup::All,
                     2 => EffectGroup::Ok,
-                    g => EffectGroup::Class(g - 3),
+                    g => EffectGroup::Class(g - GROUPS),
                 };
-                averages.push(sums[o].average(name, group, self.z, self.error_ratios));
+                let own = sums[o].average(name, group, self.z, self.error_ratios);
+                averages.push(match &self.corrections[g][o] {
+                    Some(correction) => correction.apply(&sums[o], own, self.z),
+                    None => own,
+                });
             }
         }
         averages
+    }
+}
+
+/// The number of groups that are not classes.
+const GROUPS: usize = 3;
+
+/// Whether a unit is on support, any unit, and without a flag.
+fn groups(diagnosis: &super::answer::Diagnosis) -> [bool; GROUPS] {
+    [!diagnosis.off_support, true, diagnosis.ok()]
+}
+
+/// The mean over some elements of unit `i`.
+fn unit_mean(units: &Units, i: usize, range: &std::ops::Range<usize>) -> f64 {
+    let elements = &units.row(i)[range.clone()];
+    elements.iter().map(|v| f64::from(*v)).sum::<f64>() / elements.len() as f64
+}
+
+impl Correction {
+    /// The average over the units of `sums`: that of the terms if the sample has all of them, or is of a class.
+    fn apply(&self, sums: &EffectSums, own: AverageEffect, z: f64) -> AverageEffect {
+        let is_all = self.units + 0.5 > sums.n || matches!(own.group, EffectGroup::Class(_));
+        let (effect, standard_error) = match is_all {
+            true => (self.average.effect, self.average.standard_error),
+            false => {
+                let mean = sums.effect / sums.n;
+                let variance = (sums.squares / sums.n - mean * mean).max(0.0) / sums.n;
+                (mean + self.gap.effect, self.gap.standard_error.hypot(variance.sqrt()))
+            }
+        };
+        let half_width = z * standard_error;
+        let (lower, upper) = (effect - half_width, effect + half_width);
+        AverageEffect { effect, lower, upper, standard_error, method: AverageMethod::DoublyRobust, ..own }
     }
 }
 
@@ -192,13 +296,16 @@ impl EffectSums {
                 student_half_width(z, (freedom as usize).max(1)) * error
             }
         };
+        let (lower, upper) = (effect - half_width(self.below), effect + half_width(self.above));
         AverageEffect {
             outcome: outcome.to_owned(),
             group,
-            units: self.n as usize,
+            units: self.n.round() as usize,
             effect,
-            lower: effect - half_width(self.below),
-            upper: effect + half_width(self.above),
+            lower,
+            upper,
+            standard_error: 0.5 * (upper - lower) / z,
+            method: AverageMethod::Model,
         }
     }
 }

@@ -8,12 +8,10 @@ use super::causation::Causation;
 use super::even_sample::EvenSample;
 use super::options::AskOptions;
 use super::plain_check::PlainComparison;
+use super::robust::MAX_SAMPLE_UNITS;
 use crate::Result;
 use crate::data::table::{TreatmentValue, UnitBatch};
 use crate::model::Model;
-
-/// Units that plain estimates and shares of causation are computed from.
-const MAX_PLAIN_UNITS: usize = 5000;
 
 /// The effect of one treatment against another over many units, accumulated batch by batch.
 ///
@@ -62,7 +60,7 @@ impl<'a> Contrast<'a> {
     /// The effect of `to` against `from`, over no units yet; `options` are those of the answers to come.
     pub fn new(model: &'a Model, from: &[f32], to: &[f32], options: AskOptions) -> Self {
         let averages = Averages::new(model, options.level);
-        let sample = EvenSample::new(MAX_PLAIN_UNITS);
+        let sample = EvenSample::new(MAX_SAMPLE_UNITS);
         Self { model, from: from.to_vec(), to: to.to_vec(), options, averages, sample }
     }
 
@@ -80,14 +78,15 @@ impl<'a> Contrast<'a> {
     /// # Errors
     /// [`Error::Data`](crate::Error::Data) if the treatments do not fit the model.
     pub fn finish(self) -> Result<ContrastSummary> {
-        let Self { model, from, to, options, averages, sample } = self;
-        let (plain, causation) = match sample.finish()? {
-            Some(units) => (
-                model.compare_plain(&units.data, &from, &to, options)?,
-                model.causation(&units.data, &from, &to, options)?,
-            ),
-            None => (Vec::new(), Vec::new()),
-        };
+        let Self { model, from, to, options, mut averages, sample } = self;
+        let (mut plain, mut causation) = (Vec::new(), Vec::new());
+        if let Some(units) = sample.finish()? {
+            causation = model.causation(&units.data, &from, &to, options)?;
+            if let Some(sample) = model.effect_sample(&units.data, &from, &to, options)? {
+                averages.correct(&sample);
+                plain = model.compare_sample(&sample, &from, &to, options)?;
+            }
+        }
         Ok(ContrastSummary {
             from: model.treatment_values(&from),
             to: model.treatment_values(&to),

@@ -35,6 +35,7 @@ mod options;
 mod plain_check;
 mod question;
 mod rho;
+mod robust;
 mod stream;
 mod tabulate;
 mod treatments;
@@ -45,7 +46,7 @@ mod units_tests;
 mod verdict;
 
 pub use answer::{Answers, Diagnosis, Flag};
-pub use average::{AverageEffect, Averages, EffectGroup};
+pub use average::{AverageEffect, AverageMethod, Averages, EffectGroup};
 pub(crate) use by_class::AnswerClass;
 pub use causation::{Causation, CausationShare};
 pub use contrast::{Contrast, ContrastSummary};

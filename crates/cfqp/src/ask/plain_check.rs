@@ -1,26 +1,27 @@
 //! The model's average effect beside plain estimates of the same contrast.
 //!
-//! A model of classes and a plain estimate answer the same question about an average. Where they differ by more than
-//! their standard errors, one of them is wrong. The model's standard error is that of its members: the variance of their
-//! average effects, times the factor between it and the variance of their mean that calibration found, plus the variance of
-//! the units' effects divided by their number. The interval of [`AverageEffect`](super::AverageEffect) is wider: it assumes
-//! that the errors of all units have the same sign.
+//! The average effect is doubly robust where the data allow it ([`robust`](super::robust)). Then it shows whether the model's own
+//! answers are right on average: they disagree if the mean of the units' effects is more than two standard errors away from it.
+//! Elsewhere the mean of the units' effects is compared with a plain estimate; its standard error is that of the members: the variance of
+//! their averages, times the factor between it and the variance of their mean, plus the variance of the units' effects divided
+//! by their number.
+
+use std::ops::Range;
 
 use serde::Serialize;
 
 use super::answer::Answers;
 use super::options::AskOptions;
+use super::robust::{EffectSample, RobustAverage};
 use super::tabulate::Tabulation;
 use super::treatments::treatment_quantiles;
 use crate::Result;
 use crate::data::table::Layout;
-use crate::data::{Dataset, UnitData, Units};
+use crate::data::{UnitData, Units};
 use crate::math::{mean, normal_half_width, standard_deviation};
 use crate::model::Model;
 use crate::plain::{PlainEstimate, PlainMethod, plain_estimates, treatment_levels};
 
-/// Largest number of units that are compared.
-const MAX_COMPARED_UNITS: usize = 5000;
 /// Largest number of levels that are compared with the most frequent one.
 const MAX_COMPARED_LEVELS: usize = 4;
 /// The distance, in standard errors of the difference, beyond which estimates disagree.
@@ -32,17 +33,21 @@ const MAX_DISTANCE: f64 = 2.0;
 pub struct PlainComparison {
     /// The name of the outcome.
     pub outcome: String,
-    /// The model's average effect.
+    /// The average effect: doubly robust, or else the mean of the units' effects.
     pub effect: f64,
     /// Its standard error.
     pub standard_error: f64,
+    /// The mean of the units' effects.
+    pub mean_effect: f64,
     /// The number of units.
     pub units: usize,
     /// The plain estimates that the data allow.
     pub estimates: Vec<PlainEstimate>,
-    /// The distance between the model's effect and the estimate it is compared with, in standard errors of their
-    /// difference.
+    /// The distance between the mean of the units' effects and the doubly robust average, in standard errors; without one, between
+    /// it and the plain estimate it is compared with.
     pub distance: Option<f64>,
+    /// Whether the average effect is doubly robust.
+    pub is_doubly_robust: bool,
     /// Whether the distance is above 2.
     pub disagrees: bool,
 }
@@ -57,8 +62,19 @@ impl PlainComparison {
 
     /// The model's effect and the estimate it is compared with in words; none without an estimate.
     pub fn sentence(&self) -> Option<String> {
-        let (reference, distance) = (self.reference()?, self.distance?);
+        let distance = self.distance?;
         let verb = if self.disagrees { "disagrees with" } else { "agrees with" };
+        if self.is_doubly_robust {
+            return Some(format!(
+                "the mean of the units' effects on {}, {}, {verb} the doubly robust average, {} (standard error {}): they are \
+                 {distance:.1} standard errors apart",
+                self.outcome,
+                short(self.mean_effect),
+                short(self.effect),
+                short(self.standard_error),
+            ));
+        }
+        let reference = self.reference()?;
         Some(format!(
             "the average effect on {}, {} (standard error {}), {verb} a plain estimate, {} ({}, standard error {}): they are \
              {distance:.1} standard errors apart",
@@ -91,54 +107,84 @@ impl Model {
         to: &[f32],
         options: AskOptions,
     ) -> Result<Vec<PlainComparison>> {
-        let data = data.into().units;
-        let observed: Vec<usize> = (0..data.len()).filter(|&i| data.has_outcome(i)).collect();
-        if observed.is_empty() {
-            return Ok(Vec::new());
+        match self.effect_sample(data.into().units, from, to, options)? {
+            Some(sample) => self.compare_sample(&sample, from, to, options),
+            None => Ok(Vec::new()),
         }
-        let data = data.pick(&observed)?;
-        let data = data.pick(&data.even_sample(data.len().div_ceil(MAX_COMPARED_UNITS)))?;
+    }
+
+    /// The same from a sample of units.
+    pub(crate) fn compare_sample(
+        &self,
+        sample: &EffectSample,
+        from: &[f32],
+        to: &[f32],
+        options: AskOptions,
+    ) -> Result<Vec<PlainComparison>> {
         let tabulation = Tabulation::new(self);
         let outcomes: Vec<_> = tabulation.outcomes().map(|(name, range)| (name.to_owned(), range)).collect();
         let ranges: Vec<_> = outcomes.iter().map(|(_, range)| range.clone()).collect();
-        let plain = plain_estimates(&data, &ranges, from, to, options.level)?;
+        let plain = plain_estimates(&sample.data, &ranges, from, to, options.level)?;
         if plain.iter().all(Vec::is_empty) {
             return Ok(Vec::new());
         }
-        let treatment = |t: &[f32]| Units::new("treatment", vec![t.len()], t.to_vec());
-        let own = self.average_effects(&data, &treatment(from)?, &treatment(to)?, options, &ranges)?;
-        let comparisons = outcomes.into_iter().zip(plain).zip(own);
-        Ok(comparisons.map(|(((name, _), estimates), own)| own.beside(name, data.len(), estimates)).collect())
+        let members = self.member_effects(sample, from, to, options)?;
+        let compare =
+            |(o, ((name, range), estimates)): (usize, ((String, Range<usize>), Vec<PlainEstimate>))| {
+                let own = self.own_effect(sample, &members, o, &range, options.level);
+                own.beside(name, sample.data.len(), estimates)
+            };
+        Ok(outcomes.into_iter().zip(plain).enumerate().map(compare).collect())
     }
 
-    /// The average effect on every range of elements of y, with its standard error.
-    fn average_effects(
+    /// The effects on the units of a sample by every member; none if averages are doubly robust.
+    fn member_effects(
         &self,
-        data: &Dataset,
-        from: &Units,
-        to: &Units,
+        sample: &EffectSample,
+        from: &[f32],
+        to: &[f32],
         options: AskOptions,
-        outcomes: &[std::ops::Range<usize>],
-    ) -> Result<Vec<OwnEffect>> {
-        let answers = self.effects(data, from, to, options)?;
-        let mut members = answers.members.clone();
-        if members.is_empty() && self.members() > 1 {
-            for member in 0..self.members() {
-                members.push(self.with_member(member).effects(data, from, to, options)?.point);
-            }
+    ) -> Result<Vec<Units>> {
+        if sample.terms.is_some() || !sample.effects.members.is_empty() || self.members() == 1 {
+            return Ok(sample.effects.members.clone());
         }
+        let treatment = |t: &[f32]| Units::new("treatment", vec![t.len()], t.to_vec());
+        let (from, to) = (treatment(from)?, treatment(to)?);
+        let of_member =
+            |member: usize| Ok(self.with_member(member).effects(&sample.data, &from, &to, options)?.point);
+        (0..self.members()).map(of_member).collect()
+    }
+
+    /// The average effect on outcome `o`, the mean over a range of elements of y.
+    fn own_effect(
+        &self,
+        sample: &EffectSample,
+        members: &[Units],
+        o: usize,
+        range: &Range<usize>,
+        level: f64,
+    ) -> OwnEffect {
+        let effects = unit_means(&sample.effects.point, range);
+        let mean_effect = mean(&effects);
+        let robust = sample
+            .terms
+            .as_ref()
+            .and_then(|terms| terms.average(o, |_| true).zip(terms.average_gap(o, &effects, |_| true)));
+        if let Some((average, gap)) = robust {
+            let RobustAverage { effect, standard_error } = average;
+            let error = standard_error.max(gap.standard_error);
+            let distance = if gap.effect == 0.0 { 0.0 } else { gap.effect.abs() / error };
+            return OwnEffect { effect, standard_error, mean_effect, distance: Some(distance) };
+        }
+        let sampling = standard_deviation(&effects).powi(2) / effects.len() as f64;
+        let averages: Vec<f64> = members.iter().map(|point| mean(&unit_means(point, range))).collect();
         let factor: f64 = self.member_error_ratios().iter().sum();
-        let own = |range: &std::ops::Range<usize>| {
-            let effects = unit_means(&answers.point, range);
-            let sampling = standard_deviation(&effects).powi(2) / effects.len() as f64;
-            let averages: Vec<f64> = members.iter().map(|point| mean(&unit_means(point, range))).collect();
-            let model = match averages.len() {
-                0 => interval_error(&answers, range, options.level).powi(2),
-                _ => factor * standard_deviation(&averages).powi(2),
-            };
-            OwnEffect { effect: mean(&effects), standard_error: (model + sampling).sqrt() }
+        let model = match averages.len() {
+            0 => interval_error(&sample.effects, range, level).powi(2),
+            _ => factor * standard_deviation(&averages).powi(2),
         };
-        Ok(outcomes.iter().map(own).collect())
+        let standard_error = (model + sampling).sqrt();
+        OwnEffect { effect: mean_effect, standard_error, mean_effect, distance: None }
     }
 
     /// Pairs of treatments to compare the model with plain estimates at: the most frequent level against each of the next
@@ -173,23 +219,36 @@ impl Model {
     }
 }
 
-/// The model's average effect on an outcome.
+/// The average effect on an outcome.
 struct OwnEffect {
     effect: f64,
     standard_error: f64,
+    mean_effect: f64,
+    /// Of the mean effect from a doubly robust average.
+    distance: Option<f64>,
 }
 
 impl OwnEffect {
     fn beside(self, outcome: String, units: usize, estimates: Vec<PlainEstimate>) -> PlainComparison {
-        let Self { effect, standard_error } = self;
-        let (distance, disagrees) = (None, false);
-        let mut comparison =
-            PlainComparison { outcome, effect, standard_error, units, estimates, distance, disagrees };
-        comparison.distance = comparison.reference().map(|reference| {
-            let gap = (effect - reference.effect).abs();
-            let error = reference.standard_error.hypot(standard_error);
-            if gap > 0.0 { gap / error } else { 0.0 }
-        });
+        let Self { effect, standard_error, mean_effect, distance } = self;
+        let mut comparison = PlainComparison {
+            outcome,
+            effect,
+            standard_error,
+            mean_effect,
+            units,
+            estimates,
+            distance,
+            is_doubly_robust: distance.is_some(),
+            disagrees: false,
+        };
+        if distance.is_none() {
+            comparison.distance = comparison.reference().map(|reference| {
+                let gap = (effect - reference.effect).abs();
+                let error = reference.standard_error.hypot(standard_error);
+                if gap > 0.0 { gap / error } else { 0.0 }
+            });
+        }
         comparison.disagrees = comparison.distance.is_some_and(|distance| distance > MAX_DISTANCE);
         comparison
     }

@@ -165,6 +165,11 @@ impl MemberView<'_> {
         }
     }
 
+    /// The mean of an element in class `k` with fresh noise.
+    pub(super) fn fresh_mean(&self, element: Element, k: usize) -> f64 {
+        self.means(element, k).fresh
+    }
+
     /// The mean of an element, or the mean difference, in class `k` with correlation `rho` of the noise.
     pub(super) fn class_mean(&self, element: Element, k: usize, rho: Correlation) -> f64 {
         self.means(element, k).mixed(rho.mean())

@@ -12,7 +12,7 @@ use super::group::Group;
 use super::heads::HeadLaw;
 use super::known::KnownRows;
 use super::member::{Evaluator, Member};
-use super::network::Element;
+use super::network::{ClassWeights, Element};
 use super::numbers::{GroupViews, NumberQuestion, score_under};
 use super::regressor::Regressor;
 use super::rows::Rows;
@@ -104,6 +104,18 @@ impl Ensemble {
             first += group.members;
             &self.members[first - group.members..first]
         })
+    }
+
+    /// Whether class weights depend on the treatment. With treatments of few values data do not show whether they do.
+    pub(crate) fn weights_depend_on_treatment(&self) -> bool {
+        let form = &self.members[0].form;
+        form.weights == ClassWeights::CovariatesAndTreatment && form.classes > 1 && !form.has_few_values()
+    }
+
+    /// Whether data show which class under one treatment is which under another: not if the treatment has few values.
+    pub(crate) fn has_identified_classes(&self) -> bool {
+        let form = &self.members[0].form;
+        form.classes == 1 || form.alike || !form.has_few_values()
     }
 
     /// Evaluators of all members.
@@ -384,7 +396,6 @@ mod tests {
     use std::collections::HashMap;
 
     use super::*;
-    use crate::density::ClassWeights;
     use crate::density::Correlation;
     use crate::density::selection::Problem;
     use crate::density::testing::{self, Lines, lines, members, problem};

@@ -1,4 +1,4 @@
-//! The rows that a model was fitted to, by their hash: regressors that have seen a row would explain its noise.
+//! The rows that a model was fitted to, by their hash: regressors and members that have seen a row would explain its noise.
 
 use std::collections::HashMap;
 

@@ -122,16 +122,13 @@ pub(super) fn fit_density(context: &Context<'_>, rest: Rest<'_>) -> Result<Model
     };
     let rows = &candidate.rows;
     let has_offsets = |group: &MemberGroup| group.members[0].member.form.offsets > 0;
-    let (regressors, known) = match groups.iter().any(has_offsets) {
-        true => (
-            candidate.offsets.regressors.clone(),
-            KnownRows::new(rows, &row_folds(rows, context.config.seed)),
-        ),
-        false => (Vec::new(), KnownRows::default()),
+    let regressors = match groups.iter().any(has_offsets) {
+        true => candidate.offsets.regressors.clone(),
+        false => Vec::new(),
     };
     let ensemble = Ensemble {
         regressors,
-        known,
+        known: KnownRows::new(rows, &row_folds(rows, context.config.seed)),
         ranges: outcome_ranges(context),
         members: groups.iter().flat_map(|group| &group.members).map(|known| known.member.clone()).collect(),
         groups: groups.iter().map(answering_group).collect(),

@@ -14,7 +14,7 @@ use super::header::{DensityHeader, Header, MixtureHeader};
 use super::mixture::Mixture;
 use super::predictor::{ClassNetworks, Predictor};
 use crate::data::{NamedArray, container_bytes, read_bytes, read_container, write_container};
-use crate::density::{Ensemble, KnownRows, Member, Regressor};
+use crate::density::{Ensemble, FOLDS, KnownRows, Member, Regressor};
 use crate::models::{Net, Shapes};
 use crate::nn::{load_weights, save_weights};
 use crate::process::Process;
@@ -232,7 +232,7 @@ impl Header {
         if let Some(array) = arrays.next_if(|array| array.name == KNOWN_ROWS) {
             let hint = "the file is damaged: fit the model again";
             let problem = || Error::data(KNOWN_ROWS, "the rows are damaged", hint);
-            ensemble.known = KnownRows::from_array(&array.values, folds).ok_or_else(problem)?;
+            ensemble.known = KnownRows::from_array(&array.values, FOLDS).ok_or_else(problem)?;
         }
         Ok(Predictor::Density(ensemble))
     }

@@ -152,6 +152,16 @@ impl Model {
         }
     }
 
+    /// Whether there are classes whose effects data show: with treatments of few values they do not show which class under one value
+    /// is which under another.
+    pub fn has_class_effects(&self) -> bool {
+        let identified = match &self.predictor {
+            Predictor::ClassNetworks(_) => true,
+            Predictor::Density(ensemble) => ensemble.has_identified_classes(),
+        };
+        self.classes() > 1 && identified
+    }
+
     /// The variance of the error of an average over that between members, as far as members err independently, and that of the
     /// error that all members have in common.
     pub(crate) fn member_error_ratios(&self) -> [f64; 2] {

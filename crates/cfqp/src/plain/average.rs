@@ -14,11 +14,11 @@ use serde::Serialize;
 
 use super::cluster_error::clustered_error;
 use super::contrast::{Contrast, Estimate};
-use super::level_effects::{Levels, difference_of_means, doubly_robust_levels};
+use super::level_effects::{Levels, difference_of_means};
 use super::levels::treatment_levels;
-use super::local_effects::doubly_robust_local;
 use super::outcome_regression::OutcomeRegression;
 use super::regression::{CrossFitted, Outcomes};
+use super::weights::ContrastWeights;
 use crate::data::{Dataset, Units};
 use crate::math::normal_half_width;
 use crate::runtime::{Pool, Resources};
@@ -147,12 +147,35 @@ fn estimate_all(contrast: &Contrast<'_>) -> Result<Vec<(PlainMethod, Vec<Estimat
         let pool = Pool::new(Resources::default().threads)?;
         OutcomeRegression::best(contrast.data, y, &regression, 0, &pool)
     };
-    let robust = match &levels {
-        Some(levels) => doubly_robust_levels(contrast, levels, &x, outcome)?,
-        None => doubly_robust_local(contrast, &x, regression.folds(), outcome)?,
-    };
-    found.extend(robust.map(|estimates| (PlainMethod::DoublyRobust, estimates)));
+    let (from, to) = (contrast.from.row(0), contrast.to.row(0));
+    let weights = ContrastWeights::with_columns(contrast.data, &from, &to, &x, regression.folds());
+    if let Some(weights) = weights {
+        found.push((PlainMethod::DoublyRobust, doubly_robust(contrast, &weights, &outcome()?)));
+    }
     Ok(found)
+}
+
+/// Augmented inverse probability weighting, cross-fitted: the mean over units of
+///
+/// ```text
+/// m(x, to) - m(x, from) + (w_to - w_from) (y - m(x, t))
+/// ```
+fn doubly_robust(
+    contrast: &Contrast<'_>,
+    weights: &ContrastWeights,
+    regression: &OutcomeRegression,
+) -> Vec<Estimate> {
+    let data = contrast.data;
+    let [low, high, own] = [&contrast.from, &contrast.to, data.t()].map(|t| regression.held_out(data.x(), t));
+    let estimate = |j: usize| {
+        let term = |i: usize| {
+            let at = i * contrast.outcomes + j;
+            let residual = contrast.outcome(i, j) - f64::from(own[at]);
+            f64::from(high[at] - low[at]) + weights.of(i) * residual
+        };
+        Estimate::from_terms(&(0..data.len()).map(term).collect::<Vec<_>>(), data.groups())
+    };
+    (0..contrast.outcomes).map(estimate).collect()
 }
 
 /// Regression adjustment. The influence of a unit is its own effect's and that of its residual on the regression.

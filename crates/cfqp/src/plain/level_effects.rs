@@ -2,14 +2,10 @@
 
 use super::cluster_error::clustered_error;
 use super::contrast::{Contrast, Estimate};
-use super::outcome_regression::OutcomeRegression;
 use super::propensity::Propensity;
-use crate::Result;
 
-/// The smallest number of units that received each of both levels, for a difference of means ...
+/// The smallest number of units that received each of both levels, for a difference of means.
 const MIN_RECEIVED: usize = 10;
-/// ... and for a doubly robust estimate.
-const MIN_ROBUST: usize = 20;
 /// Probabilities of a level are at least this.
 const MIN_PROBABILITY: f64 = 0.01;
 
@@ -74,38 +70,8 @@ impl LevelMean {
     }
 }
 
-/// Augmented inverse probability weighting, cross-fitted: the mean over units of
-///
-/// ```text
-/// m(x, to) - m(x, from) + 1[t = to] (y - m(x, to)) / P(to | x) - 1[t = from] (y - m(x, from)) / P(from | x)
-/// ```
-///
-/// with weights that are scaled to a mean of 1 for either level.
-pub(super) fn doubly_robust_levels(
-    contrast: &Contrast<'_>,
-    levels: &Levels,
-    x: &[Vec<f32>],
-    outcome: impl Fn() -> Result<OutcomeRegression>,
-) -> Result<Option<Vec<Estimate>>> {
-    if levels.received() < MIN_ROBUST {
-        return Ok(None);
-    }
-    let (data, regression) = (contrast.data, outcome()?);
-    let weights = [&levels.from, &levels.to].map(|received| level_weights(x, received, regression.folds()));
-    let [low, high] = [&contrast.from, &contrast.to].map(|t| regression.held_out(data.x(), t));
-    let estimate = |j: usize| {
-        let term = |i: usize| {
-            let at = i * contrast.outcomes + j;
-            let (low, high, y) = (f64::from(low[at]), f64::from(high[at]), contrast.outcome(i, j));
-            high - low + weights[1][i] * (y - high) - weights[0][i] * (y - low)
-        };
-        Estimate::from_terms(&(0..data.len()).map(term).collect::<Vec<_>>(), data.groups())
-    };
-    Ok(Some((0..contrast.outcomes).map(estimate).collect()))
-}
-
 /// 1[received] / P(received | x) for every unit, from units of other folds, scaled to a mean of 1.
-fn level_weights(x: &[Vec<f32>], received: &[bool], folds: &[usize]) -> Vec<f64> {
+pub(super) fn level_weights(x: &[Vec<f32>], received: &[bool], folds: &[usize]) -> Vec<f64> {
     let mut weights = vec![0.0; x.len()];
     for fold in 0..=folds.iter().max().copied().unwrap_or(0) {
         let (own, others): (Vec<usize>, Vec<usize>) = (0..x.len()).partition(|&i| folds[i] == fold);

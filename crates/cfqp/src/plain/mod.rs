@@ -16,6 +16,7 @@ mod propensity;
 mod regression;
 mod treatment_ratio;
 mod tree_regression;
+mod weights;
 
 pub use average::{PlainEstimate, PlainMethod, plain_estimates};
 pub(crate) use cluster_error::{clustered_error, intraclass_correlation};
@@ -23,3 +24,4 @@ pub(crate) use levels::treatment_levels;
 pub(crate) use outcome_regression::OutcomeRegression;
 pub(crate) use regression::Outcomes;
 pub(crate) use treatment_ratio::TreatmentRatio;
+pub(crate) use weights::ContrastWeights;

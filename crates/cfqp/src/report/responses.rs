@@ -114,10 +114,13 @@ impl ReportContext<'_> {
         };
         let count = |has: fn(&Diagnosis) -> bool| effects.diagnoses.iter().filter(|d| has(d)).count();
         let (from, to) = (self.from.row(0), self.to.row(0));
-        let plain = match from == to {
-            true => Vec::new(),
-            false => self.model.compare_plain(self.data, &from, &to, self.ask)?,
-        };
+        let mut plain = Vec::new();
+        if from != to
+            && let Some(sample) = self.model.effect_sample(self.data, &from, &to, self.ask)?
+        {
+            averages.correct(&sample);
+            plain = self.model.compare_sample(&sample, &from, &to, self.ask)?;
+        }
         Ok(Effects {
             averages: averages.finish(),
             plain,
