@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// The modules in the order in which data flow. A module may use those before it.
-const ORDER: [&str; 22] = [
-    "error", "rng", "math", "runtime", "trees", "process", "data", "sim", "nn", "models", "plain", "density",
-    "config", "model", "onnx", "train", "search", "fit", "ask", "report", "rivals", "eval",
+const ORDER: [&str; 23] = [
+    "error", "rng", "math", "choice", "runtime", "trees", "process", "data", "sim", "nn", "models", "plain",
+    "density", "config", "model", "onnx", "train", "search", "fit", "ask", "report", "rivals", "eval",
 ];
 
 /// Root re-exports that stand for a module.

@@ -129,12 +129,12 @@ impl Model {
             return Ok(Vec::new());
         }
         let members = self.member_effects(sample, from, to, options)?;
-        let compare =
-            |(o, ((name, range), estimates)): (usize, ((String, Range<usize>), Vec<PlainEstimate>))| {
-                let own = self.own_effect(sample, &members, o, &range, options.level);
-                own.beside(name, sample.data.len(), estimates)
-            };
-        Ok(outcomes.into_iter().zip(plain).enumerate().map(compare).collect())
+        let each = outcomes.into_iter().zip(plain).enumerate();
+        let compare = each.map(|(o, ((name, range), estimates))| {
+            let own = self.own_effect(sample, &members, o, &range, options.level);
+            own.beside(name, sample.data.len(), estimates)
+        });
+        Ok(compare.collect())
     }
 
     /// The effects on the units of a sample by every member; none if averages are doubly robust.

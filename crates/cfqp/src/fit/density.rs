@@ -376,8 +376,7 @@ fn report(
 ) -> FitReport {
     let held_out = HeldOut::new(context, rows, ensemble, halves);
     let classes = ensemble.classes();
-    let mut class_sizes = vec![0; classes];
-    held_out.labels.iter().for_each(|&class| class_sizes[class] += 1);
+    let class_sizes = held_out.sizes.iter().map(|size| size.round() as usize).collect();
     let given = matches!(context.config.classes, Classes::Given(_));
     let mut report = FitReport {
         units: SplitSizes { train: context.data.len(), validation: 0, calibration: 0 },
@@ -467,6 +466,8 @@ struct HeldOut {
     /// The most probable class of every row, and the mean absolute and squared distance from its mean.
     labels: Vec<usize>,
     distances: Vec<(f64, f64)>,
+    /// The sum of the probabilities of every class.
+    sizes: Vec<f64>,
 }
 
 impl HeldOut {
@@ -503,12 +504,18 @@ impl HeldOut {
         }
         let labels: Vec<usize> = summary.iter().map(|row| most_probable(&row.posterior)).collect();
         let distances = summary.iter().zip(&labels).map(|(row, &k)| row.distances[k]).collect();
+        let mut sizes = vec![0.0; ensemble.classes()];
+        for row in &summary {
+            let total = row.posterior.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+            sizes.iter_mut().zip(&row.posterior).for_each(|(size, p)| *size += p / total);
+        }
         let average = |logs: &Vec<f64>| crate::math::log_sum_exp_of(logs) - (logs.len() as f64).ln();
         Self {
             predictions,
             likelihoods: likelihoods.iter().filter(|values| !values.is_empty()).map(average).collect(),
             labels,
             distances,
+            sizes,
         }
     }
 

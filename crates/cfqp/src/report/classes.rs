@@ -1,4 +1,4 @@
-//! The hidden classes: their sizes, their covariates and their responses.
+//! The hidden classes: their sizes, their covariates and their responses. Every unit counts for each class by its posterior.
 
 use serde::Serialize;
 
@@ -16,9 +16,9 @@ const MAX_CLASS_COVARIATES: usize = 6;
 pub struct ClassSummary {
     /// The number of the class.
     pub class: usize,
-    /// The number of units whose most probable class it is.
+    /// The number of units of the class: the sum of their probabilities, rounded.
     pub units: usize,
-    /// The share of those units among all.
+    /// The mean probability of the class.
     pub share: f64,
     /// The covariates in which the class differs most from the others, in falling order of the difference.
     pub covariates: Vec<CovariateMeans>,
@@ -67,8 +67,10 @@ struct Moments {
 }
 
 impl Moments {
-    fn add(&mut self, value: f64) {
-        *self = Self { n: self.n + 1.0, sum: self.sum + value, squares: self.squares + value * value };
+    fn add(&mut self, weight: f64, value: f64) {
+        self.n += weight;
+        self.sum += weight * value;
+        self.squares += weight * value * value;
     }
 
     fn plus(self, other: Self) -> Self {
@@ -87,16 +89,15 @@ impl Moments {
 impl ReportContext<'_> {
     /// A summary of every class, with the responses of the outcomes `drawn`.
     pub(super) fn summarise_classes(&self, effects: &Answers, drawn: &[usize]) -> Result<Vec<ClassSummary>> {
-        let diagnoses = &effects.diagnoses;
         let class_means = |t| -> Result<Vec<Vec<f64>>> {
-            let answers = self.model.outcomes(self.data, t, self.ask)?;
-            Ok(drawn.iter().map(|&o| self.class_means(diagnoses, o, &answers.point)).collect())
+            let answers = self.class_answers(t)?;
+            Ok(drawn.iter().map(|&o| self.class_means(effects, o, |k| &answers[k])).collect())
         };
         let (low, median, high) =
             (class_means(&self.from)?, class_means(&self.median)?, class_means(&self.to)?);
         let covariates = self.covariate_moments(effects);
         let summarise = |k: usize| {
-            let units = diagnoses.iter().filter(|diagnosis| diagnosis.class == k).count();
+            let units: f64 = (0..self.data.len()).map(|i| self.probability(effects, i, k)).sum();
             let response = |(i, &o): (usize, &usize)| ClassResponse {
                 name: self.outcomes[o].name.clone(),
                 low: low[i][k],
@@ -105,9 +106,9 @@ impl ReportContext<'_> {
             };
             ClassSummary {
                 class: k,
-                units,
-                share: units as f64 / diagnoses.len() as f64,
-                covariates: if units > 0 { compare_with_others(&covariates, k) } else { Vec::new() },
+                units: units.round() as usize,
+                share: units / self.data.len() as f64,
+                covariates: if units > 0.5 { compare_with_others(&covariates, k) } else { Vec::new() },
                 responses: drawn.iter().enumerate().map(response).collect(),
             }
         };
@@ -124,11 +125,12 @@ impl ReportContext<'_> {
         let names = covariate_names(self.model.layout(), channels, sites);
         let covariate = |(j, name): (usize, String)| {
             let mut classes = vec![Moments::default(); self.model.classes()];
-            for (i, diagnosis) in effects.diagnoses.iter().enumerate() {
+            for i in 0..self.data.len() {
                 let (n, sum) = observed_values(x, i, j * sites..(j + 1) * sites)
                     .fold((0.0, 0.0), |(n, sum), value| (n + 1.0, sum + value));
                 if n > 0.0 {
-                    classes[diagnosis.class].add(sum / n);
+                    let each = classes.iter_mut().enumerate();
+                    each.for_each(|(k, class)| class.add(self.probability(effects, i, k), sum / n));
                 }
             }
             Covariate { name, classes }

@@ -4,12 +4,16 @@ use serde::Serialize;
 
 use super::{Histogram, Outcome, ReportContext};
 use crate::Result;
-use crate::ask::{Answers, AverageEffect, Averages, Diagnosis, PlainComparison};
+use crate::ask::{AnswerClass, Answers, AverageEffect, Averages, Diagnosis, PlainComparison};
 use crate::data::Units;
 use crate::data::table::TreatmentValue;
 
 /// The largest number of outcomes that are drawn: if there are more, those with the largest effects.
 const MAX_DRAWN_OUTCOMES: usize = 8;
+/// The correlation of the noise with which classes answer where it is unknown: its mean.
+const UNKNOWN_RHO: f64 = 0.5;
+/// A class with fewer units has no means.
+const MIN_CLASS_UNITS: f64 = 1e-3;
 
 /// The effects of the high treatment against the low one.
 #[derive(Clone, Debug, Serialize)]
@@ -69,8 +73,8 @@ pub struct OutcomeCurves {
     pub classes: Vec<Curve>,
 }
 
-/// The mean answer over the units of a class at every treatment, with the means of the ends of their intervals. NaN for a
-/// class without units.
+/// The mean answer of a class at every treatment over units by their probability of it, and the mean distances of the ends of their
+/// intervals around it. NaN for a class without units.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Curve {
     /// The mean answers.
@@ -154,14 +158,15 @@ impl ReportContext<'_> {
             let answers = self.model.outcomes(self.data, t, self.ask)?;
             let supported = answers.diagnoses.iter().filter(|diagnosis| !diagnosis.off_support).count();
             overlap.push(supported as f64 / answers.diagnoses.len() as f64);
+            let of_classes = self.class_answers(t)?;
             for (curves, &o) in outcomes.iter_mut().zip(drawn) {
-                let class_means = |units: &Units| self.class_means(&effects.diagnoses, o, units);
-                let (mean, lower, upper) =
-                    (class_means(&answers.point), class_means(&answers.lower), class_means(&answers.upper));
+                let all = |units: &Units| self.class_means(effects, o, |_| units);
+                let mean = self.class_means(effects, o, |k| &of_classes[k]);
+                let (point, lower, upper) = (all(&answers.point), all(&answers.lower), all(&answers.upper));
                 for (k, curve) in curves.classes.iter_mut().enumerate() {
                     curve.mean.push(mean[k]);
-                    curve.lower.push(lower[k]);
-                    curve.upper.push(upper[k]);
+                    curve.lower.push(mean[k] + lower[k] - point[k]);
+                    curve.upper.push(mean[k] + upper[k] - point[k]);
                 }
             }
         }
@@ -169,13 +174,36 @@ impl ReportContext<'_> {
         Ok((Curves { grid, outcomes }, overlap))
     }
 
-    /// The mean of outcome `o` over the units of each class; NaN for a class without units.
-    pub(super) fn class_means(&self, diagnoses: &[Diagnosis], o: usize, units: &Units) -> Vec<f64> {
-        let mut sums = vec![(0.0, 0.0); self.model.classes()];
-        for (i, diagnosis) in diagnoses.iter().enumerate() {
-            let sum = &mut sums[diagnosis.class];
-            *sum = (sum.0 + self.outcomes[o].mean(units, i), sum.1 + 1.0);
-        }
-        sums.into_iter().map(|(sum, n)| sum / n).collect()
+    /// The probability that unit `i` belongs to class `k`.
+    pub(super) fn probability(&self, effects: &Answers, i: usize, k: usize) -> f64 {
+        f64::from(effects.posterior[i * self.model.classes() + k])
+    }
+
+    /// The answers of every class for all units under `t`.
+    pub(super) fn class_answers(&self, t: &Units) -> Result<Vec<Units>> {
+        let rho = self.model.used_rho(self.ask.rho).rho.unwrap_or(UNKNOWN_RHO) as f32;
+        let answer = |k: usize| {
+            let given = vec![k; self.data.len()];
+            self.model.answer_by_class(self.data, t, AnswerClass::Given(&given), rho)
+        };
+        (0..self.model.classes()).map(answer).collect()
+    }
+
+    /// The mean of outcome `o` over the units of each class, of values that may depend on the class; NaN for a class without units.
+    pub(super) fn class_means<'u>(
+        &self,
+        effects: &Answers,
+        o: usize,
+        values: impl Fn(usize) -> &'u Units,
+    ) -> Vec<f64> {
+        let mean = |k: usize| {
+            let units = values(k);
+            let each = (0..self.data.len()).map(|i| (self.probability(effects, i, k), i));
+            let (sum, n) = each.fold((0.0, 0.0), |(sum, n), (weight, i)| {
+                (sum + weight * self.outcomes[o].mean(units, i), n + weight)
+            });
+            if n > MIN_CLASS_UNITS { sum / n } else { f64::NAN }
+        };
+        (0..self.model.classes()).map(mean).collect()
     }
 }
