@@ -145,7 +145,7 @@ fn tables_series_and_images_are_reported() {
     // arrays, one class
     succeed(folder, "simulate oscillator --single-class --n 150 --out b.npz");
     succeed(folder, &format!("fit b.npz --classes 1 {FIT} --out b.cfqp -q"));
-    assert!(page(folder, "b.cfqp b.npz").contains("all units respond in the same way"));
+    assert!(page(folder, "b.cfqp b.npz").contains("no hidden classes are told apart"));
 
     // images
     let image = |i: usize| (0..36).map(move |j| ((i * 7 + j * 3) % 11) as f32 / 11.0);
@@ -201,7 +201,10 @@ fn average_effects_stand_beside_plain_estimates() {
     for name in ["the model", "difference of means", "regression", "doubly robust"] {
         assert_eq!(table.matches(&format!("<th scope=\"row\">{name}</th>")).count(), 1, "{name}: {table}");
     }
-    assert!(rest.contains("The average effect on outcome, ") && rest.contains(" standard errors apart"));
+    assert!(
+        rest.contains("The mean of the units' effects on outcome, ")
+            && rest.contains(" standard errors apart")
+    );
     let line = "report m.cfqp a.csv --out j.html --json";
     let report: Value = serde_json::from_str(&succeed(folder, line)).unwrap();
     let compared = &report["effects"]["plain"][0];
@@ -214,7 +217,7 @@ fn average_effects_stand_beside_plain_estimates() {
     std::fs::write(folder.join("b.csv"), other).unwrap();
     let other = page(folder, "m.cfqp b.csv");
     let (_, summary) = other.split_once("<h3>Summary</h3><ul><li>").unwrap();
-    assert!(summary.starts_with("The average effect on outcome, "), "{}", &summary[..200]);
+    assert!(summary.starts_with("The mean of the units' effects on outcome, "), "{}", &summary[..200]);
     assert!(summary.split_once("</li>").unwrap().0.contains("disagrees with a plain estimate"));
     assert!(other.contains("<span class=\"badge doubtful\">disagrees</span>"));
 }

@@ -149,7 +149,7 @@ impl Page<'_> {
         let classes = &self.report.classes;
         let body = html! {
             @if classes.len() == 1 {
-                p { "There is one class: all units respond in the same way." }
+                p { "There is one class: no hidden classes are told apart." }
             } @else {
                 p {
                     "Classes are inferred from how units respond, not from a column of the data. The bar shows the \

@@ -27,11 +27,11 @@ impl Page<'_> {
         };
         let tested = report.verdicts.iter().any(|verdict| is_tested(&verdict));
         lines.push(match report.classes.len() {
-            1 if !tested => "The model was given one class: all units respond in the same way.".to_owned(),
+            1 if !tested => "The model was given one class.".to_owned(),
             k if !tested => {
                 format!("The model was given {k} hidden classes of units that respond differently.")
             }
-            1 => "The data support one class of units: all units respond in the same way.".to_owned(),
+            1 => "No hidden classes could be shown with these units.".to_owned(),
             k => format!("The data support {k} hidden classes of units that respond differently."),
         });
         let worst = report.verdicts.iter().map(|verdict| verdict.grade).max().unwrap_or(Grade::Ok);
@@ -98,7 +98,7 @@ impl Page<'_> {
             treatment_text(&question.treatments, &question.to),
         );
         let hidden = match classes {
-            1 => "The model has one class: all units respond in the same way.".to_owned(),
+            1 => "The model has one class: no hidden classes are told apart.".to_owned(),
             k => format!(
                 "The model assumes that each unit belongs to one of {k} classes that respond differently. The class is \
                  not recorded: it is inferred from the unit's covariates, treatment and outcome."

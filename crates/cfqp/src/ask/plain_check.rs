@@ -43,8 +43,7 @@ pub struct PlainComparison {
     pub units: usize,
     /// The plain estimates that the data allow.
     pub estimates: Vec<PlainEstimate>,
-    /// The distance between the mean of the units' effects and the doubly robust average, in standard errors; without one, between
-    /// it and the plain estimate it is compared with.
+    /// The distance between the mean of the units' effects and the doubly robust average or a plain estimate, in standard errors.
     pub distance: Option<f64>,
     /// Whether the average effect is doubly robust.
     pub is_doubly_robust: bool,
@@ -53,39 +52,69 @@ pub struct PlainComparison {
 }
 
 impl PlainComparison {
-    /// The estimate that the model is compared with: the doubly robust one, else the regression, else the difference of
+    /// The plain estimate that the model is compared with: the doubly robust one, else the regression, else the difference of
     /// means.
     pub fn reference(&self) -> Option<&PlainEstimate> {
         let order = [PlainMethod::DoublyRobust, PlainMethod::Regression, PlainMethod::DifferenceOfMeans];
         order.iter().find_map(|method| self.estimates.iter().find(|estimate| estimate.method == *method))
     }
 
-    /// The model's effect and the estimate it is compared with in words; none without an estimate.
+    /// The mean of the units' effects and the estimate it is compared with in words; none without an estimate.
     pub fn sentence(&self) -> Option<String> {
-        let distance = self.distance?;
+        let (compared, distance) = (self.compared()?, self.distance?);
         let verb = if self.disagrees { "disagrees with" } else { "agrees with" };
-        if self.is_doubly_robust {
-            return Some(format!(
-                "the mean of the units' effects on {}, {}, {verb} the doubly robust average, {} (standard error {}): they are \
-                 {distance:.1} standard errors apart",
-                self.outcome,
-                short(self.mean_effect),
-                short(self.effect),
-                short(self.standard_error),
-            ));
-        }
-        let reference = self.reference()?;
+        let (estimate, error) = (short(compared.effect), short(compared.standard_error));
+        let estimate = match compared.method {
+            None => format!("the doubly robust average, {estimate} (standard error {error})"),
+            Some(method) => {
+                format!("a plain estimate, {estimate} ({}, standard error {error})", method.name())
+            }
+        };
         Some(format!(
-            "the average effect on {}, {} (standard error {}), {verb} a plain estimate, {} ({}, standard error {}): they are \
-             {distance:.1} standard errors apart",
+            "the mean of the units' effects on {}, {}, {verb} {estimate}: they are {distance:.1} standard errors apart",
             self.outcome,
-            short(self.effect),
-            short(self.standard_error),
-            short(reference.effect),
-            reference.method.name(),
-            short(reference.standard_error),
+            short(self.mean_effect),
         ))
     }
+
+    /// The estimate that the mean of the units' effects is compared with: of doubly robust ones that with the smaller standard error.
+    fn compared(&self) -> Option<Compared> {
+        let own = self.is_doubly_robust.then_some(Compared {
+            effect: self.effect,
+            standard_error: self.standard_error,
+            method: None,
+        });
+        let reference = self.reference().map(|reference| Compared {
+            effect: reference.effect,
+            standard_error: reference.standard_error,
+            method: Some(reference.method),
+        });
+        let is_robust = |other: &Compared| other.method == Some(PlainMethod::DoublyRobust);
+        match (own, reference) {
+            (Some(own), Some(other)) if is_robust(&other) && other.standard_error < own.standard_error => {
+                Some(other)
+            }
+            (Some(own), _) => Some(own),
+            (None, other) => other,
+        }
+    }
+
+    /// Sets the distance between the mean of the units' effects and the estimate it is compared with.
+    fn compare(&mut self) {
+        let own_error = if self.is_doubly_robust { 0.0 } else { self.standard_error };
+        self.distance = self.compared().map(|compared| {
+            let gap = (self.mean_effect - compared.effect).abs();
+            if gap > 0.0 { gap / compared.standard_error.hypot(own_error) } else { 0.0 }
+        });
+        self.disagrees = self.distance.is_some_and(|distance| distance > MAX_DISTANCE);
+    }
+}
+
+/// An estimate that the mean of the units' effects is compared with; without a method the doubly robust average of the model.
+struct Compared {
+    effect: f64,
+    standard_error: f64,
+    method: Option<PlainMethod>,
 }
 
 /// Three significant digits.
@@ -166,15 +195,9 @@ impl Model {
     ) -> OwnEffect {
         let effects = unit_means(&sample.effects.point, range);
         let mean_effect = mean(&effects);
-        let robust = sample
-            .terms
-            .as_ref()
-            .and_then(|terms| terms.average(o, |_| true).zip(terms.average_gap(o, &effects, |_| true)));
-        if let Some((average, gap)) = robust {
+        if let Some(average) = sample.terms.as_ref().and_then(|terms| terms.average(o, |_| true)) {
             let RobustAverage { effect, standard_error } = average;
-            let error = standard_error.max(gap.standard_error);
-            let distance = if gap.effect == 0.0 { 0.0 } else { gap.effect.abs() / error };
-            return OwnEffect { effect, standard_error, mean_effect, distance: Some(distance) };
+            return OwnEffect { effect, standard_error, mean_effect, is_doubly_robust: true };
         }
         let sampling = standard_deviation(&effects).powi(2) / effects.len() as f64;
         let averages: Vec<f64> = members.iter().map(|point| mean(&unit_means(point, range))).collect();
@@ -184,7 +207,7 @@ impl Model {
             _ => factor * standard_deviation(&averages).powi(2),
         };
         let standard_error = (model + sampling).sqrt();
-        OwnEffect { effect: mean_effect, standard_error, mean_effect, distance: None }
+        OwnEffect { effect: mean_effect, standard_error, mean_effect, is_doubly_robust: false }
     }
 
     /// Pairs of treatments to compare the model with plain estimates at: the most frequent level against each of the next
@@ -224,13 +247,12 @@ struct OwnEffect {
     effect: f64,
     standard_error: f64,
     mean_effect: f64,
-    /// Of the mean effect from a doubly robust average.
-    distance: Option<f64>,
+    is_doubly_robust: bool,
 }
 
 impl OwnEffect {
     fn beside(self, outcome: String, units: usize, estimates: Vec<PlainEstimate>) -> PlainComparison {
-        let Self { effect, standard_error, mean_effect, distance } = self;
+        let Self { effect, standard_error, mean_effect, is_doubly_robust } = self;
         let mut comparison = PlainComparison {
             outcome,
             effect,
@@ -238,18 +260,11 @@ impl OwnEffect {
             mean_effect,
             units,
             estimates,
-            distance,
-            is_doubly_robust: distance.is_some(),
+            distance: None,
+            is_doubly_robust,
             disagrees: false,
         };
-        if distance.is_none() {
-            comparison.distance = comparison.reference().map(|reference| {
-                let gap = (effect - reference.effect).abs();
-                let error = reference.standard_error.hypot(standard_error);
-                if gap > 0.0 { gap / error } else { 0.0 }
-            });
-        }
-        comparison.disagrees = comparison.distance.is_some_and(|distance| distance > MAX_DISTANCE);
+        comparison.compare();
         comparison
     }
 }

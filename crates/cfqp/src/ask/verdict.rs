@@ -398,7 +398,7 @@ impl Model {
         let smallest = report.class_sizes.iter().min().copied().unwrap_or(0) as f64 / all.max(1) as f64;
         let one_suffices = self.classes() > 1 && report.one_class_suffices;
         let sentence = match self.classes() {
-            1 => "held-out units support one class: no hidden classes were found".to_owned(),
+            1 => "no hidden classes could be shown: held-out units support one class".to_owned(),
             k if one_suffices => {
                 format!("one class explains held-out units as well as {k}: fit one class instead")
             }

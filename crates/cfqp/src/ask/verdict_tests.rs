@@ -48,11 +48,7 @@ fn a_model_agrees_with_plain_estimates_of_its_own_data_and_not_of_others() {
         let other = line(-1.0, levels);
         let verdicts = model.verdicts(&other, AskOptions::default()).unwrap();
         assert_eq!((verdicts[0].assumption, verdicts[0].grade), (Assumption::PlainAgreement, Grade::Failed));
-        assert!(
-            verdicts[0].sentence.contains("disagrees with the doubly robust average"),
-            "{:?}",
-            verdicts[0]
-        );
+        assert!(verdicts[0].sentence.contains("disagrees with"), "{:?}", verdicts[0]);
     }
 }
 

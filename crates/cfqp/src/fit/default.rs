@@ -73,7 +73,7 @@ fn notes(candidate: &Candidate, one_class_suffices: bool) -> Vec<String> {
             candidate.classes
         ));
     } else if one_class_suffices {
-        notes.push("no hidden classes found: the model has one class".to_owned());
+        notes.push("no hidden classes could be shown with these units: the model has one class".to_owned());
     }
     let reseeded = candidate.attempts[0].solution.reseeded;
     if reseeded > 0 {

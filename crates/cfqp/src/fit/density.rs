@@ -393,11 +393,13 @@ fn report(
         ..FitReport::default()
     };
     if classes == 1 && !given {
-        let found = match shows_classes(context, rows) {
-            true => "no hidden classes found: the model has one class",
-            false => UNSEEN_CLASSES,
-        };
-        report.notes.push(found.to_owned());
+        report.notes.push(match shows_classes(context, rows) {
+            true => format!(
+                "no hidden classes could be shown with these {} units: the model has one class",
+                report.units.train
+            ),
+            false => UNSEEN_CLASSES.to_owned(),
+        });
     }
     report.notes.extend(report.alike_sentence());
     report.notes.extend(unused_settings(context));
