@@ -123,6 +123,9 @@ fn text(report: &Report<'_>, [to, from]: &[String; 2]) -> String {
     let disagreements =
         report.contrast.plain.iter().filter(|own| own.disagrees).filter_map(PlainComparison::sentence);
     let mut text: String = disagreements.map(|sentence| format!("warning: {sentence}\n")).collect();
+    if to == from {
+        text += "warning: --from and --to are the same treatment: all effects are 0\n";
+    }
     text += &format!(
         "effect of {to} against {from} on {units}, with {}% intervals:\n",
         format_number(100.0 * report.level)
