@@ -156,14 +156,12 @@ impl Model {
         let Some(weights) = ContrastWeights::fit(data, &first, &second, self.config().seed)? else {
             return Ok(None);
         };
-        let predictions = HeldOutPredictions { model: self, ensemble, data };
-        let ([low, high, own], posteriors) = (
-            [predictions.under(from)?, predictions.under(to)?, predictions.under(data.t())?],
-            predictions.posteriors(),
-        );
+        let predictions = HeldOutPredictions::new(self, ensemble, data);
+        let (low, high) = (predictions.under(from)?, predictions.under(to)?);
         if ensemble.weights_depend_on_treatment() && low.class_weight_change(&high) > MAX_WEIGHT_CHANGE {
             return Ok(None);
         }
+        let (own, posteriors) = (predictions.under(data.t())?, predictions.posteriors());
         let n = data.len();
         let observed =
             OutcomeMeans { values: data.y().values().iter().map(|&y| f64::from(y)).collect(), d: low.all.d };
@@ -243,34 +241,31 @@ struct Posteriors {
 struct HeldOutPredictions<'a> {
     model: &'a Model,
     ensemble: &'a Ensemble,
-    data: &'a Dataset,
+    /// With the folds of those that the model was fitted to.
+    rows: Rows,
 }
 
-impl HeldOutPredictions<'_> {
-    fn batcher(&self) -> Batcher<'_> {
-        Batcher { data: self.data, scaler: self.model.scaler(), missing: self.model.shapes().missing }
-    }
-
-    fn rows(&self) -> Rows {
-        let ensemble = self.ensemble;
-        let mut rows = density_rows(&self.batcher(), ensemble.outcome_laws(), &ensemble.scales);
+impl<'a> HeldOutPredictions<'a> {
+    fn new(model: &'a Model, ensemble: &'a Ensemble, data: &Dataset) -> Self {
+        let batcher = Batcher { data, scaler: model.scaler(), missing: model.shapes().missing };
+        let mut rows = density_rows(&batcher, ensemble.outcome_laws(), &ensemble.scales);
         rows.folds = ensemble.known_folds(&rows);
-        rows
+        Self { model, ensemble, rows }
     }
 
     /// The mean over the members of a group that were fitted without row `i`.
-    fn held_out(rows: &Rows, i: usize, members: usize, of: impl Fn(usize) -> f64) -> f64 {
-        match rows.folds.get(&i).filter(|&&fold| fold < members) {
+    fn held_out(&self, i: usize, members: usize, of: impl Fn(usize) -> f64) -> f64 {
+        match self.rows.folds.get(&i).filter(|&&fold| fold < members) {
             Some(&fold) => of(fold),
             None => (0..members).map(of).sum::<f64>() / members as f64,
         }
     }
 
     fn under(&self, t: &Units) -> Result<Predicted> {
-        let (model, ensemble, n) = (self.model, self.ensemble, self.data.len());
-        let (rows, d) = (self.rows(), ensemble.elements().len());
+        let Self { model, ensemble, rows } = self;
+        let (n, d) = (rows.len(), ensemble.elements().len());
         let to = model.shapes().treatments(&model.scaler().t, t, n)?;
-        let question = Question { rows: &rows, to: &to, from: None, rho: Correlation::Known(0.0) };
+        let question = Question { rows, to: &to, from: None, rho: Correlation::Known(0.0) };
         let all_rows: Vec<usize> = (0..n).collect();
         let parts = model.pool.map(all_rows.chunks(UNITS_AT_ONCE).collect(), |part: &[usize]| {
             let mut evaluators = ensemble.evaluators();
@@ -294,7 +289,7 @@ impl HeldOutPredictions<'_> {
             let of_group = |group: &Group| {
                 let own = &expected[i][first..first + group.members];
                 first += group.members;
-                group.weight * Self::held_out(&rows, i, group.members, |m| own[m].mean(j))
+                group.weight * self.held_out(i, group.members, |m| own[m].mean(j))
             };
             ensemble.groups.iter().map(of_group).sum::<f64>()
         };
@@ -302,8 +297,7 @@ impl HeldOutPredictions<'_> {
             restored((0..n).flat_map(|i| (0..d).map(move |j| (i, j))).map(|(i, j)| value(i, j)).collect())
         };
         let members = ensemble.groups[0].members;
-        let of_class =
-            |k: usize| every(&|i, j| Self::held_out(&rows, i, members, |m| expected[i][m].means[k][j]));
+        let of_class = |k: usize| every(&|i, j| self.held_out(i, members, |m| expected[i][m].means[k][j]));
         let of_member = |m: usize| -> Vec<OutcomeMeans> {
             (0..model.classes()).map(|k| every(&|i, j| expected[i][m].means[k][j])).collect()
         };
@@ -323,14 +317,14 @@ impl HeldOutPredictions<'_> {
     }
 
     fn posteriors(&self) -> Posteriors {
-        let rows = self.rows();
+        let rows = &self.rows;
         let (n, classes) = (rows.len(), self.model.classes());
         let first = self.ensemble.first_group();
         let of_member = |member: &Member| -> Vec<Vec<f64>> {
             let mut evaluator = member.evaluator().with_regressors(&self.ensemble.regressors);
             let mut posteriors = vec![vec![0.0; n]; classes];
             for of_subject in &rows.subjects {
-                let views = class_views(&mut evaluator, &rows, of_subject);
+                let views = class_views(&mut evaluator, rows, of_subject);
                 for (posteriors, view) in posteriors.iter_mut().zip(&views) {
                     of_subject.iter().for_each(|&row| posteriors[row] = view.posterior);
                 }
@@ -339,7 +333,7 @@ impl HeldOutPredictions<'_> {
         };
         let members = self.model.pool.map(first.iter().collect(), of_member);
         let held_out = |k: usize| {
-            let of_row = |i: usize| Self::held_out(&rows, i, first.len(), |m| members[m][k][i]);
+            let of_row = |i: usize| self.held_out(i, first.len(), |m| members[m][k][i]);
             (0..n).map(of_row).collect()
         };
         Posteriors { held_out: (0..classes).map(held_out).collect(), members }
