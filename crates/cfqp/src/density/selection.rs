@@ -202,7 +202,8 @@ impl Problem<'_> {
     /// The best additive mixtures of some of the subjects, as P(class) of those subjects.
     fn starts(&self, subjects: &[usize], choice: Choice) -> Result<Vec<Solution>> {
         let (classes, searched) = (choice.classes, &subjects[..subjects.len().min(MAX_START_SUBJECTS)]);
-        let job = format!("starts, {classes} classes");
+        let common = choice.interactions || choice.regressors;
+        let job = format!("{}starts, {classes} classes", if common { "" } else { "additive " });
         self.jobs.run(&job, &(classes, searched.len()), || {
             let form = self.form(choice);
             let search = Additive::new(self.rows, searched, AdditiveForm::from(&form));
@@ -379,6 +380,42 @@ impl Problem<'_> {
         Ok(found)
     }
 
+    /// The candidates of these forms, each from its own starts, and the starts of the best form.
+    fn simple_candidates(
+        &self,
+        stage: Stage,
+        forms: &[Choice],
+        subjects: &[usize],
+    ) -> Result<(Vec<Candidate>, Vec<Solution>)> {
+        let (mut found, mut starts, mut best) = (Vec::new(), Vec::new(), f64::NEG_INFINITY);
+        for &form in forms {
+            let mut own = self.starts(subjects, form)?;
+            if self.form(form).has_few_values() {
+                // held-out units do not tell pairings apart; the evidence prefers classes that respond alike
+                own.truncate(1);
+            }
+            let candidates = self.candidates_from(stage, form, subjects, &own)?;
+            let score = candidates.iter().map(Candidate::score).fold(f64::NEG_INFINITY, f64::max);
+            if score > best {
+                (starts, best) = (own, score);
+            }
+            found.extend(candidates);
+        }
+        Ok((found, starts))
+    }
+
+    /// A candidate from each of the starts: which branch of a curve continues which may be open.
+    fn candidates_from(
+        &self,
+        stage: Stage,
+        choice: Choice,
+        subjects: &[usize],
+        starts: &[Solution],
+    ) -> Result<Vec<Candidate>> {
+        let from = |i: usize| self.candidate_from(stage, choice, subjects, &starts[i..=i], i);
+        (0..starts.len()).map(from).collect()
+    }
+
     /// The candidates with several classes, given the best choice with one class.
     fn class_candidates(&self, classes: usize, single: Choice, subjects: &[usize]) -> Result<Vec<Candidate>> {
         let stage = Stage::Classes { classes, base: "density" };
@@ -388,22 +425,19 @@ impl Problem<'_> {
             overdispersed: single.overdispersed,
             ..self.simple(classes)
         };
-        let mut starts = self.starts(subjects, simple)?;
-        if self.form(simple).has_few_values() {
-            // held-out units do not tell pairings apart; the evidence prefers classes that respond alike
-            starts.truncate(1);
-        }
-        // which branch of a curve continues which may be open: every start is a candidate
-        let from_each = |choice: Choice| -> Result<Vec<Candidate>> {
-            let from = |i: usize| self.candidate_from(stage, choice, subjects, &starts[i..=i], i);
-            (0..starts.len()).map(from).collect()
-        };
-        let mut found = from_each(simple)?;
-        let flexible = self.flexible(simple);
+        // what covariates and treatments explain together with one class may be classes that depend on covariates
+        let plain = Choice { interactions: false, regressors: false, ..simple };
+        let forms = if plain == simple { vec![simple] } else { vec![simple, plain] };
+        let (mut found, starts) = self.simple_candidates(stage, &forms, subjects)?;
+        let flexible = self.flexible(best_choice(&found));
         found.push(self.candidate(stage, flexible, subjects, &starts[..1])?);
         if self.has_numbers() {
-            let gaussian = self.gaussian(Choice { weights: flexible.weights, ..best_choice(&found) });
-            found.extend(from_each(gaussian)?);
+            let gaussian = self.gaussian(best_choice(&found));
+            found.extend(self.candidates_from(stage, gaussian, subjects, &starts)?);
+            if gaussian.weights != ClassWeights::Covariates {
+                let by_covariates = Choice { weights: ClassWeights::Covariates, ..gaussian };
+                found.push(self.candidate(stage, by_covariates, subjects, &starts[..1])?);
+            }
         }
         if self.interactions && self.outcome_laws.is_empty() {
             let choice = Choice { class_interactions: true, ..best_choice(&found) };
