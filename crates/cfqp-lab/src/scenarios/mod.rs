@@ -1,6 +1,7 @@
 //! `cfqp-lab scenarios`: errors, intervals and verdicts on random scenarios.
 
 mod compare;
+mod promises;
 mod run;
 mod score;
 mod summary;

@@ -12,6 +12,7 @@ use cfqp::{Answers, AskOptions, Dataset, Fit, FitConfig, Model, Resources, Rho, 
 use cfqp_cli::args::OutputArgs;
 use cfqp_cli::progress::Progress;
 
+use super::promises::{Answered, Truths};
 use super::score::{Asked, IntervalScores, Scale};
 use super::{LEVEL, TEST_UNITS};
 
@@ -94,6 +95,9 @@ pub(super) struct ScenarioRun {
     pub verdicts_auto: Vec<Graded>,
     /// The share of answers without flags.
     pub unflagged: f64,
+    /// None in runs of earlier builds.
+    #[serde(default)]
+    pub truths: Option<Truths>,
     pub unflagged_scores: Option<FlagScores>,
     pub flagged_scores: Option<FlagScores>,
     pub is_log_scale: bool,
@@ -139,7 +143,8 @@ impl ScenarioRun {
     }
 }
 
-fn grade(verdicts: &[Graded], assumption: Assumption) -> Grade {
+/// The grade of an assumption; "not tested" if there is none.
+pub(super) fn grade(verdicts: &[Graded], assumption: Assumption) -> Grade {
     let verdict = verdicts.iter().find(|verdict| verdict.name == assumption.name());
     verdict.map_or(Grade::NotTested, |verdict| verdict.grade)
 }
@@ -230,6 +235,7 @@ impl Plan {
             verdicts: verdicts(main_rho)?,
             verdicts_auto: verdicts(Rho::Auto)?,
             unflagged: unflagged.iter().filter(|ok| **ok).count() as f64 / unflagged.len() as f64,
+            truths: Some(test.truths(main, description.classes)),
             unflagged_scores: test.flag_scores(main, &unflagged, true),
             flagged_scores: test.flag_scores(main, &unflagged, false),
             is_log_scale: model.is_log_scale(),
@@ -304,6 +310,19 @@ impl Test {
             is_chance: self.is_chance,
         };
         IntervalScores::new(&self.scale, &asked)
+    }
+
+    fn truths(&self, answers: &RhoAnswers, true_classes: usize) -> Truths {
+        let is_same_noise = self.units.data.groups().is_none();
+        let answered = Answered {
+            outcomes: &answers.outcomes,
+            effects: &answers.effects,
+            covered: self.covered(is_same_noise),
+            effect: self.covered_effect(is_same_noise),
+            z: &self.units.truth.z,
+            true_classes,
+        };
+        Truths::new(&self.scale, &answered)
     }
 
     fn flag_scores(&self, answers: &RhoAnswers, unflagged: &[bool], wanted: bool) -> Option<FlagScores> {

@@ -64,6 +64,16 @@ impl Scale {
         self.error_of(truth, answers, &(0..truth.len()).collect::<Vec<_>>())
     }
 
+    /// The difference of the means of `answers` and `truth`, in standard deviations of y: the largest over outcomes.
+    pub(super) fn bias(&self, truth: &Units, answers: &Units) -> f64 {
+        let bias = |j: usize| {
+            let gap = |i: usize| f64::from(answers.row(i)[j]) - f64::from(truth.row(i)[j]);
+            let mean = (0..truth.len()).map(gap).sum::<f64>() / truth.len() as f64;
+            mean.abs() / self.raw_variances[j].sqrt()
+        };
+        (0..truth.elements()).map(bias).fold(0.0, f64::max)
+    }
+
     /// The mean width of intervals in standard deviations of y.
     fn width(&self, lower: &Units, upper: &Units) -> f64 {
         let width = |(i, (lower, upper)): (usize, (&f32, &f32))| {

@@ -5,6 +5,7 @@ use serde::Serialize;
 use cfqp::ask::Grade;
 use cfqp::rivals::Method;
 
+use super::promises::Hits;
 use super::run::{BASELINES, ScenarioRun};
 use super::score::IntervalScores;
 
@@ -225,6 +226,26 @@ impl VerdictSummary {
     }
 }
 
+/// The shares of classes, by posteriors, where the number of classes is right.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(super) struct SizeSummary {
+    pub scenarios: usize,
+    /// The median and the largest of the largest difference of a share from the true one.
+    pub median_error: f64,
+    pub max_error: f64,
+}
+
+impl SizeSummary {
+    fn new(runs: &[ScenarioRun]) -> Option<Self> {
+        let errors: Vec<f64> = runs.iter().filter_map(|run| run.truths?.size_error).collect();
+        Some(Self {
+            scenarios: errors.len(),
+            median_error: quantile(errors.iter().copied(), 0.5)?,
+            max_error: errors.iter().copied().fold(0.0, f64::max),
+        })
+    }
+}
+
 /// Answers without and with flags: means over scenarios.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(super) struct FlagSummary {
@@ -245,6 +266,8 @@ pub(super) struct Summary {
     /// At rho 1 (with repeats: auto), and at rho auto.
     pub calibration: VerdictSummary,
     pub calibration_auto: VerdictSummary,
+    pub verdicts: Vec<Hits>,
+    pub class_sizes: Option<SizeSummary>,
     pub flags: FlagSummary,
     /// The number of scenarios with the right number of classes; classes that respond alike count once.
     pub right_classes: usize,
@@ -269,6 +292,8 @@ impl Summary {
             calibration_auto: VerdictSummary::new(
                 runs.iter().map(|run| (run.calibration_auto(), run.auto.coverage)),
             ),
+            verdicts: Hits::all(runs),
+            class_sizes: SizeSummary::new(runs),
             flags: flags(runs),
             right_classes: runs.iter().filter(|run| run.has_right_classes()).count(),
             median_fit_seconds: quantile(seconds(), 0.5).unwrap_or(f64::NAN),

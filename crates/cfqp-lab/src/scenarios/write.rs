@@ -5,9 +5,10 @@ use cfqp_cli::comparison_table::ComparisonTable;
 use cfqp_cli::format::{format_percent, format_short, pluralise};
 
 use super::Results;
+use super::promises::Hits;
 use super::run::{BASELINES, ScenarioRun};
 use super::summary::{
-    BAND, CoverageSummary, ExcessSummary, FlagSummary, PartSummary, Summary, VerdictSummary,
+    BAND, CoverageSummary, ExcessSummary, FlagSummary, PartSummary, SizeSummary, Summary, VerdictSummary,
 };
 
 const COVERAGE_COLUMNS: [&str; 9] = [
@@ -21,6 +22,8 @@ const COVERAGE_COLUMNS: [&str; 9] = [
     "width/marginal",
     "width/Bayes",
 ];
+const VERDICT_COLUMNS: [&str; 6] =
+    ["verdict", "what \"ok\" promises", "ok", "of these true", "doubtful or failed", "of these true"];
 const RUN_COLUMNS: [&str; 20] = [
     "seed",
     "n",
@@ -70,7 +73,7 @@ pub(super) fn line(run: &ScenarioRun) -> String {
 
 /// Distributions over scenarios.
 pub(super) fn overview(results: &Results) -> String {
-    let Summary { coverage, excess, .. } = &results.summary;
+    let Summary { coverage, excess, verdicts, .. } = &results.summary;
     let failed = match results.failed.len() {
         0 => String::new(),
         failed => format!(", {failed} more could not be fitted"),
@@ -90,6 +93,7 @@ pub(super) fn overview(results: &Results) -> String {
     let tables = [
         markdown(COVERAGE_COLUMNS.map(str::to_owned).to_vec(), coverage.iter().map(coverage_row)),
         markdown(excess_columns.collect(), excess.iter().map(excess_row)),
+        markdown(VERDICT_COLUMNS.map(str::to_owned).to_vec(), verdicts.iter().map(verdict_row)),
     ];
     head + &tables.join("\n") + "\n" + &facts(&results.summary)
 }
@@ -127,6 +131,12 @@ fn excess_row(row: &ExcessSummary) -> Vec<String> {
     cells.extend(row.baselines.iter().map(|excess| format_short(*excess)));
     cells.extend(row.ahead.iter().map(|share| format_percent(*share)));
     cells
+}
+
+fn verdict_row(hits: &Hits) -> Vec<String> {
+    let counts = [hits.ok, hits.ok_and_true, hits.warned, hits.warned_and_true];
+    let cells = [hits.name, hits.promise].map(str::to_owned);
+    cells.into_iter().chain(counts.map(|count| count.to_string())).collect()
 }
 
 fn run_row(run: &ScenarioRun) -> Vec<String> {
@@ -171,6 +181,7 @@ fn facts(summary: &Summary) -> String {
         verdict_text("rho auto", summary.calibration_auto),
         format!("number of classes right: {right_classes} of {scenarios}"),
         flag_text(flags),
+        summary.class_sizes.map_or_else(String::new, size_text),
         parts.map_or_else(String::new, part_text),
         format!(
             "seconds: fit {:.1} (median), {:.1} (max), {:.0} (sum); query of {} units {:.2} (median)",
@@ -207,6 +218,15 @@ fn part_text(parts: PartSummary) -> String {
         pluralise(parts.scenarios, "scenario"),
         parts.median,
         parts.high
+    )
+}
+
+fn size_text(sizes: SizeSummary) -> String {
+    format!(
+        "class sizes where their number is right ({}): largest difference from the true share {:.3} (median), {:.3} (max)",
+        pluralise(sizes.scenarios, "scenario"),
+        sizes.median_error,
+        sizes.max_error
     )
 }
 

@@ -50,6 +50,18 @@ pub enum Assumption {
 }
 
 impl Assumption {
+    /// All assumptions.
+    pub const ALL: [Self; 8] = [
+        Self::Separation,
+        Self::Overlap,
+        Self::AgreementOfStarts,
+        Self::Calibration,
+        Self::NumberOfClasses,
+        Self::PredictivePower,
+        Self::PlainAgreement,
+        Self::Identification,
+    ];
+
     /// The name in output and files.
     pub fn name(self) -> &'static str {
         match self {
