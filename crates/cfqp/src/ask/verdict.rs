@@ -174,7 +174,10 @@ impl Model {
                 "; with any other rho they are too narrow, because a single member does not know its error";
         } else if is_density {
             let rho = self.used_rho(options.rho);
-            verdict.sentence += &format!("; no data can show what they cover with rho {rho}");
+            verdict.sentence += &format!(
+                "; no data can show what they cover with rho {rho} (docs/ASSUMPTIONS.md says how often this verdict was right \
+                 of random tables)"
+            );
             if let Some(reason) = self.unsure_classes(options.rho).filter(|_| verdict.grade == Grade::Ok) {
                 verdict.grade = Grade::Doubtful;
                 verdict.sentence += &reason;

@@ -79,7 +79,13 @@ fn nothing_is_claimed_about_a_test_that_was_not_run() {
     }
     let found = fit(&data, Classes::Auto);
     let verdicts = found.verdicts(&data, AskOptions::default()).unwrap();
-    assert_ne!(find(&verdicts, Assumption::NumberOfClasses).grade, Grade::NotTested);
+    let verdict = find(&verdicts, Assumption::NumberOfClasses);
+    assert_eq!(verdict.grade, Grade::NotTested);
+    assert!(
+        verdict.sentence.starts_with("no hidden classes could be shown with these"),
+        "{}",
+        verdict.sentence
+    );
 }
 
 #[test]

@@ -16,24 +16,32 @@ pub(super) const SEPARATION_FAILED: f64 = 0.7;
 pub(super) const CLASS_SIZE: VerdictLimits = VerdictLimits { ok: 0.05, failed: 0.005 };
 
 impl Model {
-    /// Separation: the share of units with one clearly most probable class.
+    /// Separation: the share of units with one clearly most probable class; not tested with one class.
     pub(super) fn separation(&self, factual: &Answers) -> Verdict {
+        let limits = self.separation_limits();
+        let classes = self.classes();
+        if classes == 1 {
+            let sentence = "the model has one class: there are none to tell apart".to_owned();
+            return Verdict::not_tested(Assumption::Separation, limits, sentence);
+        }
         let clear = true_share(factual.diagnoses.iter().map(|diagnosis| !diagnosis.ambiguous_class));
-        let sentence = match self.classes() {
-            1 => "there is only one class".to_owned(),
-            k => format!(
-                "{:.1}% of units belong to one of the {k} classes with a probability of at least 0.9",
-                100.0 * clear
-            ),
-        };
-        // answers of a density take the class as uncertain as it is
-        let failed = if matches!(self.predictor, Predictor::Density(_)) { 0.0 } else { SEPARATION_FAILED };
-        Verdict::new(Assumption::Separation, clear, VerdictLimits { ok: SEPARATION_OK, failed }, sentence)
+        let sentence = format!(
+            "{:.1}% of units belong to one of the {classes} classes with a probability of at least 0.9",
+            100.0 * clear
+        );
+        Verdict::new(Assumption::Separation, clear, limits, sentence)
             .advise("answers for the others average over classes, with wider intervals and the flag `ambiguous_class`")
     }
 
+    fn separation_limits(&self) -> VerdictLimits {
+        // answers of a density take the class as uncertain as it is
+        let failed = if matches!(self.predictor, Predictor::Density(_)) { 0.0 } else { SEPARATION_FAILED };
+        VerdictLimits { ok: SEPARATION_OK, failed }
+    }
+
     /// Number of classes: the share of the smallest class, or 0 if one class suffices. Also doubtful if one more class
-    /// gains much of what the last one gained.
+    /// gains much of what the last one gained. Not tested with one class: that no more were shown does not mean that there are
+    /// none.
     pub(super) fn number_of_classes(&self) -> Verdict {
         let (report, limits) = (self.fit_report(), CLASS_SIZE);
         if let Some(sentence) = self.untested_classes() {
@@ -43,7 +51,7 @@ impl Model {
         let smallest = report.class_sizes.iter().min().copied().unwrap_or(0) as f64 / all.max(1) as f64;
         let one_suffices = self.classes() > 1 && report.one_class_suffices;
         let sentence = match self.classes() {
-            1 => "no hidden classes could be shown: held-out units support one class".to_owned(),
+            1 => return Verdict::not_tested(Assumption::NumberOfClasses, limits, self.no_classes()),
             k if one_suffices => {
                 format!("one class explains held-out units as well as {k}: fit one class instead")
             }
@@ -68,6 +76,15 @@ impl Model {
             );
         }
         verdict
+    }
+
+    /// What one class means: that more were not shown, not that there are none.
+    fn no_classes(&self) -> String {
+        let units = self.fit_report().units.total();
+        format!(
+            "no hidden classes could be shown with these {units} units; units may still respond differently in ways that so \
+             many do not show, which intervals allow for"
+        )
     }
 
     /// Why nothing can be said about the number of classes, if the fit tried no other number.

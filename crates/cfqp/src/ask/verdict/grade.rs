@@ -39,7 +39,7 @@ pub enum Assumption {
     AgreementOfStarts,
     /// Intervals cover the share of outcomes that their level promises.
     Calibration,
-    /// Held-out units support the number of classes.
+    /// There are hidden classes, as held-out units show.
     NumberOfClasses,
     /// The model predicts held-out outcomes better than a constant.
     PredictivePower,
@@ -83,7 +83,7 @@ impl Assumption {
             Self::Overlap => "Did similar units receive different treatments?",
             Self::AgreementOfStarts => "Do other starts lead to the same answers?",
             Self::Calibration => "Do the intervals reach their coverage?",
-            Self::NumberOfClasses => "Is the number of classes right?",
+            Self::NumberOfClasses => "Do held-out units show hidden classes?",
             Self::PredictivePower => "Does the model predict held-out outcomes?",
             Self::PlainAgreement => "Does the average effect agree with plain estimates?",
             Self::Identification => {
