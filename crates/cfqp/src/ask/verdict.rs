@@ -251,3 +251,7 @@ mod tests;
 #[cfg(test)]
 #[path = "verdict/contrast_tests.rs"]
 mod contrast_tests;
+
+#[cfg(test)]
+#[path = "verdict/limit_tests.rs"]
+mod limit_tests;
