@@ -16,6 +16,9 @@ use crate::runtime::Stage;
 const TEMPERATURES: [f64; 8] = [1.0, 0.9, 0.95, 1.05, 1.1, 1.2, 1.35, 1.5];
 const MAX_TEMPERED_SUBJECTS: usize = 1200;
 
+/// The most subjects that the coefficients are fitted to which a network starts from: more take memory and change little.
+const MAX_STARTED_SUBJECTS: usize = 20_000;
+
 /// The variance of the error of an average over that between members, each of which lacks one of several folds (the delete-d
 /// jackknife).
 pub(crate) const JACKKNIFE_RATIO: f64 = ((FOLDS - 1) * (FOLDS - 1)) as f64 / FOLDS as f64;
@@ -99,12 +102,13 @@ impl Problem<'_> {
                     &format!("member {fold} of group {group}, {choice:?}"),
                     &setting,
                     || {
+                        let started = self.started(&train_on);
                         let start = Solution {
-                            responsibilities: known.member.posteriors(self.rows, &train_on),
+                            responsibilities: known.member.posteriors(self.rows, started),
                             evidence: 0.0,
                             smoothness: known.smoothness.clone(),
                         };
-                        let (start, coefficients) = self.refined_start(&start, &train_on, &train_on, &form);
+                        let (start, coefficients) = self.refined_start(&start, started, started, &form);
                         let name = ["density", "member", &fold.to_string()];
                         self.train_fold(&form, [&train_on, &held_out], (&start, &coefficients), &name)
                     },
@@ -113,6 +117,15 @@ impl Problem<'_> {
                 Ok(fit.member(&form, held_out, known.member.regressors))
             },
         )
+    }
+
+    /// The subjects, in random order, that the coefficients are fitted to which a network of numbers starts from. Networks of other
+    /// outcomes start from the classes of all subjects.
+    fn started<'s>(&self, train_on: &'s [usize]) -> &'s [usize] {
+        match self.outcome_laws.is_empty() {
+            true => &train_on[..train_on.len().min(MAX_STARTED_SUBJECTS)],
+            false => train_on,
+        }
     }
 
     /// Fits intercepts and responses to the subjects of every member.
