@@ -254,19 +254,27 @@ impl Model {
         json::to_text(&summary)
     }
 
-    #[pyo3(signature = (source, options = "{}", progress = None))]
+    #[pyo3(signature = (source, options = "{}", ends = None, progress = None))]
     fn verdicts(
         &self,
         py: Python<'_>,
         source: &Source,
         options: &str,
+        ends: Option<(Treatment, Treatment)>,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<String> {
         let options: QuestionOptions = json::from_text(py, "options", options)?;
+        let ends = ends.map(|(t0, t1)| [t0.text(), t1.text()]);
         let trust = work::run(py, progress, Reading::Data, |_| {
+            let parse = |text: &String| self.model.parse_treatment(text);
+            let ends = match &ends {
+                Some([t0, t1]) => Some([parse(t0)?, parse(t1)?]),
+                None => None,
+            };
             let units = self.model.read_observed_units(source.units(&self.model)?)?.read_all()?;
             let units = units.ok_or_else(no_units)?.units;
-            self.model.trust(&units.data, options.ask())
+            let ends = ends.as_ref().map(|[t0, t1]| [&t0[..], &t1[..]]);
+            self.model.trust(&units.data, ends, options.ask())
         })?;
         json::to_text(&trust)
     }

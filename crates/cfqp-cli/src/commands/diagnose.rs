@@ -8,7 +8,7 @@ use serde::Serialize;
 use cfqp::Model;
 use cfqp::ask::{Grade, Trust};
 
-use super::ask::{AskArgs, SourceArgs};
+use super::ask::{AskArgs, SourceArgs, parse_treatment};
 use crate::args::OutputArgs;
 use crate::error::Result;
 use crate::format::{pluralise, shell_quote};
@@ -18,11 +18,15 @@ use crate::output::{Output, path_text};
 const EXAMPLES: &str = "\
 Examples:
   cfqp diagnose model.cfqp patients.csv
+  cfqp diagnose model.cfqp patients.csv --from 0.5 --to 0.8
   cfqp diagnose model.cfqp new-patients.parquet --level 0.95 --json
 
 Each assumption is graded ok, doubtful or failed, or not tested if the fit tried nothing else. The exit code \
-is 1 if one failed. Agreement with plain estimates compares the average effect between the quartiles of the \
-treatment (or its two most frequent levels) with a doubly robust estimate; a disagreement comes first. No data can check that \
+is 1 if one failed. With --from and --to, overlap, identification and agreement with plain estimates are about this \
+contrast; otherwise about treatments from the 10th to the 90th percentile, and the quartiles of the treatment (or its most \
+frequent levels). Overlap asks whether similar units received both treatments; identification, of several classes, whether the \
+data show which class under one treatment is which under the other. \
+Agreement compares the mean of the units' effects with a doubly robust average; a disagreement comes first. No data can check that \
 no hidden cause affects both treatment and outcome. How much of the noise would have been the same (--rho) \
 can be learned from subjects seen more than once only. Observed outcomes are compared with intervals with \
 fresh noise, whatever --rho is.";
@@ -36,6 +40,12 @@ const FILE_HELP: &str = "Units like those the model was fitted to, ideally other
 pub(crate) struct DiagnoseArgs {
     #[command(flatten)]
     source: SourceArgs,
+    /// The reference treatment of a contrast to judge: a number or a level; of several treatments 0.5,A or dose=0.5,drug=A
+    #[arg(long, value_name = "T", allow_negative_numbers = true, requires = "to")]
+    from: Option<String>,
+    /// The treatment to compare with it
+    #[arg(long, value_name = "T", allow_negative_numbers = true, requires = "from")]
+    to: Option<String>,
     #[command(flatten)]
     ask: AskArgs,
 }
@@ -55,16 +65,28 @@ pub(super) fn run(args: &DiagnoseArgs, output: &OutputArgs) -> Result<Output> {
     let settings = args.ask.resolve()?;
     let SourceArgs { model, file } = &args.source;
     let fitted = Model::load(model, &settings.resources)?;
+    let contrast = match (&args.from, &args.to) {
+        (Some(from), Some(to)) => {
+            Some([parse_treatment("--from", from, &fitted)?, parse_treatment("--to", to, &fitted)?])
+        }
+        _ => None,
+    };
     let data = read_units(fitted.read_observed_units(file)?, file, output)?;
-    let trust = fitted.trust(&data, settings.ask)?;
+    let ends = contrast.as_ref().map(|[from, to]| [&from[..], &to[..]]);
+    let trust = fitted.trust(&data, ends, settings.ask)?;
     let report = Report { model, file, trust: &trust };
-    Ok(Output::new(text(model, &trust), &report)?.with_failure(!trust.ok))
+    let contrast = contrast.map(|ends| ends.map(|t| fitted.treatment_text(&t, |value| value.to_string())));
+    Ok(Output::new(text(model, contrast.as_ref(), &trust), &report)?.with_failure(!trust.ok))
 }
 
-fn text(model: &Path, trust: &Trust) -> String {
+fn text(model: &Path, contrast: Option<&[String; 2]>, trust: &Trust) -> String {
     let wide = trust.verdicts.iter().map(|verdict| verdict.assumption.name().len()).max().unwrap_or(0);
     let units = pluralise(trust.units, "unit");
-    let mut text = format!("{} on {units}\nrho: {}\n", shell_quote(model), trust.rho);
+    let mut text = format!("{} on {units}\n", shell_quote(model));
+    if let Some([from, to]) = contrast {
+        text += &format!("effect of {to} against {from}\n");
+    }
+    text += &format!("rho: {}\n", trust.rho);
     for verdict in &trust.verdicts {
         let (name, sentence) = (verdict.assumption.name(), &verdict.sentence);
         text += &format!("  {:<10}  {name:<wide$}  {sentence}\n", verdict.grade.name());

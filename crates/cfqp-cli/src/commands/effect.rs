@@ -7,7 +7,9 @@ use clap::Args;
 use serde::Serialize;
 
 use cfqp::Model;
-use cfqp::ask::{AnswerCounts, Causation, Contrast, ContrastSummary, EffectGroup, PlainComparison, UsedRho};
+use cfqp::ask::{
+    AnswerCounts, Causation, Contrast, ContrastSummary, EffectGroup, Grade, PlainComparison, UsedRho, Verdict,
+};
 
 use super::answered::{counts_text, write_answers_with};
 use super::ask::{AskArgs, BoundArgs, OutArgs, SourceArgs, parse_treatment};
@@ -36,10 +38,13 @@ residuals of units that received the treatments, with the standard error of a me
 Averages over a class weigh units by their posterior; a treatment of few values does not show them. Elsewhere, as for \
 series, averages are those of the model's effects, and their intervals treat the model's error as shared by all units. \
 Series are averaged over time. The first average is over the units on support: similar units received both treatments.
+The first lines are the verdicts on this contrast: whether similar units received both treatments (overlap), intervals cover \
+(calibration), the data show which class under one treatment is which under the other (identification, of several classes), and \
+the mean of the units' effects is within 2 standard errors of the doubly robust average (agreement with plain estimates). \
+cfqp diagnose has those on all assumptions.
 The average is printed beside plain estimates of the same contrast from the same units (at most 5,000): the \
 difference of means of units that received these treatments, a regression on covariates and treatment, \
-and a doubly robust estimate with boosted trees, all cross-fitted. If the mean of the units' effects is more than \
-2 standard errors away from the doubly robust average, that comes first.";
+and a doubly robust estimate with boosted trees, all cross-fitted.";
 
 const UNIDENTIFIED_CLASSES: &str = "effects by class are not identified: of a treatment with few values, data do not show which \
                                     class under one value is which under another\n";
@@ -120,12 +125,11 @@ pub(super) fn run(args: &EffectArgs, output: &OutputArgs) -> Result<Output> {
 /// The text of a report on the effect of the first treatment against the second.
 fn text(report: &Report<'_>, [to, from]: &[String; 2]) -> String {
     let units = pluralise(report.counts.units, "unit");
-    let disagreements =
-        report.contrast.plain.iter().filter(|own| own.disagrees).filter_map(PlainComparison::sentence);
-    let mut text: String = disagreements.map(|sentence| format!("warning: {sentence}\n")).collect();
+    let mut text = String::new();
     if to == from {
         text += "warning: --from and --to are the same treatment: all effects are 0\n";
     }
+    text += &verdict_lines(&report.contrast.verdicts);
     text += &format!(
         "effect of {to} against {from} on {units}, with {}% intervals:\n",
         format_number(100.0 * report.level)
@@ -158,6 +162,20 @@ fn text(report: &Report<'_>, [to, from]: &[String; 2]) -> String {
     text += &format!("rho: {}\n", report.rho);
     text += &counts_text(report.counts);
     text + &report.out.map_or(String::new(), |out| format!("wrote {}\n", shell_quote(out)))
+}
+
+/// A line for every verdict that is not ok, and one for all that are.
+fn verdict_lines(verdicts: &[Verdict]) -> String {
+    let (ok, others): (Vec<&Verdict>, Vec<&Verdict>) =
+        verdicts.iter().partition(|verdict| verdict.grade == Grade::Ok);
+    let line =
+        |own: &&Verdict| format!("{}: {}: {}\n", own.grade.name(), own.assumption.name(), own.sentence);
+    let mut text: String = others.iter().map(line).collect();
+    if !ok.is_empty() {
+        let names: Vec<&str> = ok.iter().map(|verdict| verdict.assumption.name()).collect();
+        text += &format!("ok: {}\n", names.join(", "));
+    }
+    text
 }
 
 /// Necessity and sufficiency of yes/no outcomes; nothing if there are none.

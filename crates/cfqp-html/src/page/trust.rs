@@ -43,7 +43,7 @@ impl Page<'_> {
             Assumption::AgreementOfStarts => self.starts(),
             Assumption::Calibration => self.calibration(),
             Assumption::NumberOfClasses => self.number_of_classes(),
-            Assumption::PredictivePower | Assumption::PlainAgreement => html! {},
+            Assumption::PredictivePower | Assumption::PlainAgreement | Assumption::Identification => html! {},
         };
         html! {
             div.card data-verdict=(verdict.assumption.name()) {

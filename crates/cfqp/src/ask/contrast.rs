@@ -9,6 +9,7 @@ use super::even_sample::EvenSample;
 use super::options::AskOptions;
 use super::plain_check::PlainComparison;
 use super::robust::MAX_SAMPLE_UNITS;
+use super::verdict::{ContrastFindings, Verdict};
 use crate::Result;
 use crate::data::table::{TreatmentValue, UnitBatch};
 use crate::model::Model;
@@ -37,10 +38,11 @@ pub struct Contrast<'a> {
     to: Vec<f32>,
     options: AskOptions,
     averages: Averages,
+    findings: ContrastFindings,
     sample: EvenSample,
 }
 
-/// The effect of one treatment against another: averages, plain estimates and shares of causation.
+/// The effect of one treatment against another: averages, verdicts, plain estimates and shares of causation.
 #[derive(Clone, Debug, Serialize)]
 pub struct ContrastSummary {
     /// The reference treatment.
@@ -49,6 +51,9 @@ pub struct ContrastSummary {
     pub to: Vec<TreatmentValue>,
     /// The average effects, of every outcome over every group of units.
     pub averages: Vec<AverageEffect>,
+    /// The verdicts on this contrast: on support, identification, calibration and agreement with plain estimates; see
+    /// [`Model::contrast_verdicts`].
+    pub verdicts: Vec<Verdict>,
     /// The averages beside plain estimates from the same units (at most 5,000).
     pub plain: Vec<PlainComparison>,
     /// Necessity and sufficiency of yes/no outcomes; empty if there are none.
@@ -61,7 +66,8 @@ impl<'a> Contrast<'a> {
     pub fn new(model: &'a Model, from: &[f32], to: &[f32], options: AskOptions) -> Self {
         let averages = Averages::new(model, options.level);
         let sample = EvenSample::new(MAX_SAMPLE_UNITS);
-        Self { model, from: from.to_vec(), to: to.to_vec(), options, averages, sample }
+        let findings = ContrastFindings::new(from, to);
+        Self { model, from: from.to_vec(), to: to.to_vec(), options, averages, findings, sample }
     }
 
     /// Adds units and their effects.
@@ -70,6 +76,7 @@ impl<'a> Contrast<'a> {
     /// [`Error::Data`](crate::Error::Data) if the units have other shapes than those before.
     pub fn add(&mut self, units: &UnitBatch, answers: &Answers) -> Result<()> {
         self.averages.add(answers);
+        self.findings.add(answers);
         self.sample.add(units)
     }
 
@@ -78,19 +85,22 @@ impl<'a> Contrast<'a> {
     /// # Errors
     /// [`Error::Data`](crate::Error::Data) if the treatments do not fit the model.
     pub fn finish(self) -> Result<ContrastSummary> {
-        let Self { model, from, to, options, mut averages, sample } = self;
-        let (mut plain, mut causation) = (Vec::new(), Vec::new());
+        let Self { model, from, to, options, mut averages, findings, sample } = self;
+        let (mut plain, mut causation, mut observed) = (Vec::new(), Vec::new(), None);
         if let Some(units) = sample.finish()? {
             causation = model.causation(&units.data, &from, &to, options)?;
             if let Some(sample) = model.effect_sample(&units.data, &from, &to, options)? {
                 averages.correct(&sample);
                 plain = model.compare_sample(&sample, &from, &to, options)?;
+                observed = Some(sample.data);
             }
         }
+        let findings = findings.with_comparisons(plain.clone());
         Ok(ContrastSummary {
             from: model.treatment_values(&from),
             to: model.treatment_values(&to),
             averages: averages.finish(),
+            verdicts: model.judge_contrast(&findings, observed.as_ref(), options)?,
             plain,
             causation,
         })

@@ -66,7 +66,7 @@ pub(crate) use stream::WantedIds;
 pub use stream::{StreamBatch, UnitStream};
 pub use tabulate::{AskedTreatments, Tabulation};
 pub(crate) use treatments::treatment_quantiles;
-pub use trust::Trust;
+pub use trust::{Trust, TrustContrast};
 pub use units::{AskUnits, UnitsQuestion};
 pub use verdict::{Assumption, Grade, Verdict, VerdictLimits};
 

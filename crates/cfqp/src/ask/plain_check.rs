@@ -27,6 +27,10 @@ const MAX_COMPARED_LEVELS: usize = 4;
 /// The distance, in standard errors of the difference, beyond which estimates disagree.
 const MAX_DISTANCE: f64 = 2.0;
 
+/// Why the model and a plain estimate may differ although both are as they should be.
+const CLASS_DRIVES_TREATMENT: &str = "; the class drives the treatment, so that plain estimates, which do not know the class, \
+                                      are confounded by it: a difference is expected, and the average is as right as the classes";
+
 /// The model's average effect on one outcome beside plain estimates, all from the same units: at most 5,000 evenly
 /// spaced ones.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -47,7 +51,10 @@ pub struct PlainComparison {
     pub distance: Option<f64>,
     /// Whether the average effect is doubly robust.
     pub is_doubly_robust: bool,
-    /// Whether the distance is above 2.
+    /// Whether class weights differ between the treatments: plain estimates, which do not know the class, are then confounded by
+    /// it, and the average effect is not doubly robust.
+    pub class_drives_treatment: bool,
+    /// Whether the distance is above 2 and the class does not explain it.
     pub disagrees: bool,
 }
 
@@ -62,7 +69,9 @@ impl PlainComparison {
     /// The mean of the units' effects and the estimate it is compared with in words; none without an estimate.
     pub fn sentence(&self) -> Option<String> {
         let (compared, distance) = (self.compared()?, self.distance?);
-        let verb = if self.disagrees { "disagrees with" } else { "agrees with" };
+        let is_far = distance > MAX_DISTANCE;
+        let verb = if is_far { "disagrees with" } else { "agrees with" };
+        let reason = if is_far && self.class_drives_treatment { CLASS_DRIVES_TREATMENT } else { "" };
         let (estimate, error) = (short(compared.effect), short(compared.standard_error));
         let estimate = match compared.method {
             None => format!("the doubly robust average, {estimate} (standard error {error})"),
@@ -71,7 +80,7 @@ impl PlainComparison {
             }
         };
         Some(format!(
-            "the mean of the units' effects on {}, {}, {verb} {estimate}: they are {distance:.1} standard errors apart",
+            "the mean of the units' effects on {}, {}, {verb} {estimate}: they are {distance:.1} standard errors apart{reason}",
             self.outcome,
             short(self.mean_effect),
         ))
@@ -106,7 +115,8 @@ impl PlainComparison {
             let gap = (self.mean_effect - compared.effect).abs();
             if gap > 0.0 { gap / compared.standard_error.hypot(own_error) } else { 0.0 }
         });
-        self.disagrees = self.distance.is_some_and(|distance| distance > MAX_DISTANCE);
+        let is_far = self.distance.is_some_and(|distance| distance > MAX_DISTANCE);
+        self.disagrees = is_far && !self.class_drives_treatment;
     }
 }
 
@@ -161,7 +171,7 @@ impl Model {
         let each = outcomes.into_iter().zip(plain).enumerate();
         let compare = each.map(|(o, ((name, range), estimates))| {
             let own = self.own_effect(sample, &members, o, &range, options.level);
-            own.beside(name, sample.data.len(), estimates)
+            own.beside(name, sample, estimates)
         });
         Ok(compare.collect())
     }
@@ -251,17 +261,23 @@ struct OwnEffect {
 }
 
 impl OwnEffect {
-    fn beside(self, outcome: String, units: usize, estimates: Vec<PlainEstimate>) -> PlainComparison {
+    fn beside(
+        self,
+        outcome: String,
+        sample: &EffectSample,
+        estimates: Vec<PlainEstimate>,
+    ) -> PlainComparison {
         let Self { effect, standard_error, mean_effect, is_doubly_robust } = self;
         let mut comparison = PlainComparison {
             outcome,
             effect,
             standard_error,
             mean_effect,
-            units,
+            units: sample.data.len(),
             estimates,
             distance: None,
             is_doubly_robust,
+            class_drives_treatment: sample.class_drives_treatment,
             disagrees: false,
         };
         comparison.compare();

@@ -103,6 +103,8 @@ pub(crate) struct EffectSample {
     pub data: Dataset,
     pub effects: Answers,
     pub(super) terms: Option<RobustTerms>,
+    /// Whether class weights differ between the treatments.
+    pub(super) class_drives_treatment: bool,
 }
 
 impl EffectSample {
@@ -136,25 +138,32 @@ impl Model {
         let effects = self.effects(&data, &from, &to, options)?;
         let tabulation = Tabulation::new(self);
         let outcomes: Vec<Range<usize>> = tabulation.outcomes().map(|(_, range)| range).collect();
-        let terms = self.robust_terms(&data, &from, &to, &outcomes)?;
-        Ok(Some(EffectSample { data, effects, terms }))
+        let (mut terms, mut class_drives_treatment) = (None, false);
+        if let Predictor::Density(ensemble) = &self.predictor {
+            let predictions = HeldOutPredictions::new(self, ensemble, &data);
+            let ends = [predictions.under(&from)?, predictions.under(&to)?];
+            class_drives_treatment = ensemble.weights_depend_on_treatment()
+                && ends[0].class_weight_change(&ends[1]) > MAX_WEIGHT_CHANGE;
+            if !class_drives_treatment {
+                terms = self.robust_terms(&data, [&from, &to], &predictions, &ends, &outcomes)?;
+            }
+        }
+        Ok(Some(EffectSample { data, effects, terms, class_drives_treatment }))
     }
 
-    /// The terms of all units of `data` for the effect of `to` against `from`; the outcomes are means over ranges of elements.
-    /// None if the model has networks of class means, if the class drives the treatment (then units that received a
-    /// treatment are not like those that did not, given x), if a unit has no outcome, or if too few units received these
-    /// treatments or similar ones.
+    /// The terms of all units of `data` for the effect of `to` against `from`, given the predictions under both; the outcomes are
+    /// means over ranges of elements. None if a unit has no outcome, or if too few units received these treatments or similar ones.
     ///
     /// # Errors
     /// [`Error::Data`](crate::Error::Data) if the units or treatments do not fit the model.
     fn robust_terms(
         &self,
         data: &Dataset,
-        from: &Units,
-        to: &Units,
+        [from, to]: [&Units; 2],
+        predictions: &HeldOutPredictions<'_>,
+        [low, high]: &[Predicted; 2],
         outcomes: &[Range<usize>],
     ) -> Result<Option<RobustTerms>> {
-        let Predictor::Density(ensemble) = &self.predictor else { return Ok(None) };
         let observed = data.y().mask().is_none_or(|mask| mask.iter().all(|observed| *observed));
         if !observed || data.subjects().unwrap_or(data.len()) < 2 {
             return Ok(None);
@@ -163,11 +172,6 @@ impl Model {
         let Some(weights) = ContrastWeights::fit(data, &first, &second, self.config().seed)? else {
             return Ok(None);
         };
-        let predictions = HeldOutPredictions::new(self, ensemble, data);
-        let (low, high) = (predictions.under(from)?, predictions.under(to)?);
-        if ensemble.weights_depend_on_treatment() && low.class_weight_change(&high) > MAX_WEIGHT_CHANGE {
-            return Ok(None);
-        }
         let (own, posteriors) = (predictions.under(data.t())?, predictions.posteriors());
         let n = data.len();
         let observed =
@@ -179,7 +183,7 @@ impl Model {
             };
             outcomes.iter().map(|range| (0..n).map(|i| term(i, range)).collect()).collect()
         };
-        let of_class = |k: usize| terms([&low, &high, &own].map(|prediction| &prediction.classes[k]));
+        let of_class = |k: usize| terms([low, high, &own].map(|prediction| &prediction.classes[k]));
         // what every member says of the average effect in a class
         let class_error = |k: usize, range: &Range<usize>| {
             let average = |m: usize| {
@@ -193,7 +197,7 @@ impl Model {
         };
         let class_errors = |k: usize| outcomes.iter().map(|range| class_error(k, range)).collect();
         Ok(Some(RobustTerms {
-            all: terms([&low, &high, &own].map(|prediction| &prediction.all)),
+            all: terms([low, high, &own].map(|prediction| &prediction.all)),
             classes: (0..self.classes()).map(of_class).collect(),
             class_errors: (0..self.classes()).map(class_errors).collect(),
             posteriors: posteriors.held_out,

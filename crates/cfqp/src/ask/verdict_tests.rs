@@ -1,7 +1,7 @@
 use rand_distr::{Distribution, StandardNormal};
 
 use super::*;
-use crate::config::{Base, FitConfig};
+use crate::config::{Base, Classes, FitConfig};
 use crate::fit::Fit;
 use crate::plain::PlainMethod;
 use crate::stream;
