@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::{CurveKind, ReportQuestion, ReportSpec, array_treatment_names};
 use crate::Result;
-use crate::ask::{AskOptions, Tabulation, treatment_quantiles};
+use crate::ask::{AskOptions, Tabulation, Verdict, treatment_quantiles};
 use crate::data::table::{Layout, TreatmentColumn, TreatmentValue, UnitBatch, relative_name};
 use crate::data::{Dataset, Units};
 use crate::math::argmin;
@@ -230,6 +230,14 @@ impl<'a> ReportContext<'a> {
             to: self.treatment_values(&self.to.row(0)),
             rho: self.model.used_rho(self.ask.rho),
             level: self.ask.level,
+        }
+    }
+
+    /// The verdict on every assumption; what depends on the treatments is judged for those that the report compares.
+    pub(super) fn verdicts(&self, data: &Dataset) -> Result<Vec<Verdict>> {
+        match self.compares_equal() {
+            true => self.model.verdicts(data, self.ask),
+            false => self.model.verdicts_for(data, &self.from.row(0), &self.to.row(0), self.ask),
         }
     }
 

@@ -33,7 +33,7 @@ pub use histogram::{Histogram, ValueRange, WeightedHistogram};
 pub use observed::ObservedOutcome;
 pub use read::ReportUnits;
 pub use responses::{Effects, OutcomeEffects};
-pub use subgroups::{SubgroupEffect, SubgroupEffects};
+pub use subgroups::{CovariateSplit, SplitGroup};
 use units::SelectedUnits;
 pub use units::{UnitCurve, UnitSummary};
 
@@ -187,11 +187,11 @@ impl Report {
         let check = || if monitor.stopped() { Err(Error::Interrupted) } else { Ok(()) };
         spec.ask.validate()?;
         check()?;
-        let verdicts = model.verdicts(&units.data, spec.ask)?;
-        check()?;
         let Sampled { all, drawn: rows } = Sampled::new(model, units)?;
         let sample = all.pick(&rows)?;
         let context = ReportContext::new(model, &all.data, &sample.data, spec)?;
+        let verdicts = context.verdicts(&units.data)?;
+        check()?;
         let all_effects = model.effects(context.all, &context.from, &context.to, spec.ask)?;
         let effects = all_effects.pick(&rows);
         let drawn = context.outcomes_to_draw(&effects);

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::subgroups::SubgroupEffects;
+use super::subgroups::CovariateSplit;
 use super::{Outcome, ReportContext, WeightedHistogram};
 use crate::Result;
 use crate::ask::{Answers, AverageEffect, Averages, Diagnosis, Flag, PlainComparison};
@@ -23,7 +23,7 @@ pub struct Effects {
     pub plain: Vec<PlainComparison>,
     /// For the outcomes that are drawn, the average effects in subgroups, those that differ most first. Empty if the average effects are
     /// not doubly robust, or if there is no covariate to split by.
-    pub subgroups: Vec<SubgroupEffects>,
+    pub subgroups: Vec<CovariateSplit>,
     /// The distribution of the effects on each outcome that is drawn.
     pub outcomes: Vec<OutcomeEffects>,
     /// The number of units without a flag.

@@ -30,13 +30,13 @@ const MAX_SHOWN: usize = 8;
 
 /// The average effects on one outcome in the subgroups by one covariate.
 #[derive(Clone, Debug, Serialize)]
-pub struct SubgroupEffects {
+pub struct CovariateSplit {
     /// The outcome.
     pub outcome: String,
     /// The covariate that units are split by.
     pub covariate: String,
     /// The subgroups: levels, single values or thirds of the units. Those of fewer than 30 units are left out.
-    pub groups: Vec<SubgroupEffect>,
+    pub groups: Vec<SplitGroup>,
     /// The p-value of equal effects, corrected for the number of covariates (Bonferroni).
     pub p_value: f64,
     /// The number of covariates that were compared.
@@ -45,7 +45,7 @@ pub struct SubgroupEffects {
 
 /// The average effect in one subgroup.
 #[derive(Clone, Debug, Serialize)]
-pub struct SubgroupEffect {
+pub struct SplitGroup {
     /// The level, the value or the range.
     pub name: String,
     /// The number of units.
@@ -72,7 +72,7 @@ impl ReportContext<'_> {
         &self,
         sample: &EffectSample,
         drawn: &[usize],
-    ) -> Result<Vec<SubgroupEffects>> {
+    ) -> Result<Vec<CovariateSplit>> {
         let x = sample.data.x();
         let (channels, sites) = (x.shape()[0], x.shape()[1..].iter().product::<usize>());
         let mut all = splitters(self.model, channels, sites);
@@ -88,7 +88,7 @@ impl ReportContext<'_> {
                 let groups = split.effects(terms, sample.data.groups(), self.ask.level);
                 let p_value = (splits.len() as f64 * p_of_equal_effects(&groups)).min(1.0);
                 let outcome = self.outcomes[o].name.clone();
-                SubgroupEffects {
+                CovariateSplit {
                     outcome,
                     covariate: covariate.clone(),
                     groups,
@@ -96,7 +96,7 @@ impl ReportContext<'_> {
                     compared: splits.len(),
                 }
             };
-            let mut own: Vec<SubgroupEffects> = splits.iter().map(of_split).collect();
+            let mut own: Vec<CovariateSplit> = splits.iter().map(of_split).collect();
             own.sort_by(|a, b| a.p_value.total_cmp(&b.p_value).then(b.spread().total_cmp(&a.spread())));
             own.truncate(MAX_SHOWN);
             found.extend(own);
@@ -105,10 +105,10 @@ impl ReportContext<'_> {
     }
 }
 
-impl SubgroupEffects {
+impl CovariateSplit {
     /// The distance between the largest and the smallest effect in standard errors.
     fn spread(&self) -> f64 {
-        let by_effect = |a: &&SubgroupEffect, b: &&SubgroupEffect| a.effect.total_cmp(&b.effect);
+        let by_effect = |a: &&SplitGroup, b: &&SplitGroup| a.effect.total_cmp(&b.effect);
         let ends = self.groups.iter().max_by(by_effect).zip(self.groups.iter().min_by(by_effect));
         ends.map_or(0.0, |(high, low)| {
             (high.effect - low.effect) / high.standard_error.hypot(low.standard_error)
@@ -161,7 +161,7 @@ impl Split {
         Self { names, groups: values.iter().map(|value| value.map(group)).collect() }
     }
 
-    fn effects(&self, terms: &[f64], subjects: Option<&[u32]>, level: f64) -> Vec<SubgroupEffect> {
+    fn effects(&self, terms: &[f64], subjects: Option<&[u32]>, level: f64) -> Vec<SplitGroup> {
         let z = normal_half_width(level);
         let of_group = |(k, name): (usize, &String)| {
             let rows: Vec<usize> = (0..terms.len()).filter(|&i| self.groups[i] == Some(k)).collect();
@@ -175,7 +175,7 @@ impl Split {
                 subjects.map(|subjects| rows.iter().map(|&i| subjects[i]).collect());
             let standard_error = clustered_error(&influence, own.as_deref());
             let half = z * standard_error;
-            Some(SubgroupEffect {
+            Some(SplitGroup {
                 name: name.clone(),
                 units: rows.len(),
                 effect,
@@ -210,8 +210,8 @@ fn short(value: f64) -> String {
 }
 
 /// The p-value of equal effects.
-fn p_of_equal_effects(groups: &[SubgroupEffect]) -> f64 {
-    let weight = |own: &SubgroupEffect| 1.0 / own.standard_error.powi(2);
+fn p_of_equal_effects(groups: &[SplitGroup]) -> f64 {
+    let weight = |own: &SplitGroup| 1.0 / own.standard_error.powi(2);
     let usable = || groups.iter().filter(|own| own.standard_error > 0.0 && own.standard_error.is_finite());
     let (count, total) = (usable().count(), usable().map(weight).sum::<f64>());
     if count < 2 {
