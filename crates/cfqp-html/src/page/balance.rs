@@ -21,9 +21,9 @@ impl Page<'_> {
         let has_weights = balance.covariates.iter().all(|own| own.after.is_some());
         let values = balance.covariates.iter().flat_map(|own| [own.before, own.after.unwrap_or(0.0)]);
         let end = 1.1 * values.map(f64::abs).fold(2.0 * SMALL, f64::max);
-        let (title, after_name) = match balance.measure {
-            BalanceMeasure::MeanDifference => ("difference of means (standard deviations)", "weighted"),
-            BalanceMeasure::Correlation => ("correlation with the treatment", "weighted"),
+        let title = match balance.measure {
+            BalanceMeasure::MeanDifference => "difference of means (standard deviations)",
+            BalanceMeasure::Correlation => "correlation with the treatment",
         };
         let mut chart = Chart::with_rows((-end, end), &names, title);
         let rows_end = names.len() as f64 - 0.5;
@@ -45,7 +45,7 @@ impl Page<'_> {
             rows.push(row);
         }
         let mut head = vec!["covariate", "as observed"];
-        head.extend(has_weights.then_some(after_name));
+        head.extend(has_weights.then_some("weighted"));
         let drawing = chart.into_svg("How much each covariate goes with the treatment, as observed and weighted");
         let caption = format!(
             "{} Dashed lines: \u{b1}0.1, below which differences are usually taken for small.",

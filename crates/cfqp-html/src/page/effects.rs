@@ -210,7 +210,7 @@ impl Page<'_> {
         let own = self.report.effects.subgroups.iter().filter(|split| split.outcome == outcome);
         let numbers: Vec<Vec<String>> = own
             .flat_map(|split: &CovariateSplit| {
-                split.groups.iter().enumerate().map(|(i, group)| {
+                split.groups.iter().enumerate().map(move |(i, group)| {
                     let name = format!("{} {}", split.covariate, group.name);
                     let own = self.forest_numbers(outcome, &ForestRow { name, ..row(group, "ink") });
                     let p = if i == 0 { p_text(split.p_value) } else { String::new() };

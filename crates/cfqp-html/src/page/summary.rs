@@ -126,10 +126,10 @@ impl Page<'_> {
         let classes = self.report.classes.len();
         let of_classes: Vec<String> = (0..classes).filter(|_| classes > 1).filter_map(class).collect();
         if !of_classes.is_empty() {
-            lines.push(format!("{name}By class: {}.", of_classes.join("; ")));
+            lines.push(format!("{name}{}.", capitalise(&of_classes.join("; "))));
         }
         if let Some(strongest) = self.strongest_subgroup(outcome) {
-            lines.push(capitalise(&format!("{name}{}", self.subgroup_sentence(outcome, strongest))));
+            lines.push(name + &capitalise(&self.subgroup_sentence(outcome, strongest)));
         }
         lines
     }
