@@ -224,7 +224,8 @@ impl Model {
         })
     }
 
-    #[pyo3(signature = (source, t0, t1, options = "{}", progress = None))]
+    #[pyo3(signature = (source, t0, t1, options = "{}", by = vec![], progress = None))]
+    #[allow(clippy::too_many_arguments, reason = "keyword arguments")]
     fn averages(
         &self,
         py: Python<'_>,
@@ -232,6 +233,7 @@ impl Model {
         t0: Treatment,
         t1: Treatment,
         options: &str,
+        by: Vec<String>,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<String> {
         let options: QuestionOptions = json::from_text(py, "options", options)?;
@@ -240,6 +242,9 @@ impl Model {
             let model = &self.model;
             let (from, to) = (model.parse_treatment(&t0)?, model.parse_treatment(&t1)?);
             let mut contrast = Contrast::new(model, &from, &to, options.ask());
+            if !by.is_empty() {
+                contrast = contrast.by(model.subgroups(source.units(model)?, &by)?);
+            }
             let mut added = Ok(());
             let question = model.ask_units(source.units(model)?).effect(&from[..], &to[..]);
             let question = question.options(options.ask()).monitor(watch).inspect(|units, answers| {

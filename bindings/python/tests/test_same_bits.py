@@ -85,6 +85,19 @@ def test_averages_verdicts_scores_and_checks_are_those_of_the_command(files, com
     printed = json.loads(command("diagnose", files / "model.cfqp", path, "--json"))
     verdicts = {row["name"]: (row["grade"], row["figure"]) for row in printed["verdicts"]}
     assert {v.assumption: (v.grade, v.figure) for v in model.diagnose(frame)} == verdicts
+    line = ("diagnose", files / "model.cfqp", path, "--from", 0.2, "--to", 0.7, "--json")
+    printed = json.loads(command(*line))
+    verdicts = {row["name"]: (row["grade"], row["figure"]) for row in printed["verdicts"]}
+    diagnosis = model.diagnose(frame, 0.2, 0.7)
+    assert {v.assumption: (v.grade, v.figure) for v in diagnosis} == verdicts
+    assert diagnosis.contrast == printed["contrast"] == {"from": [pytest.approx(0.2)], "to": [pytest.approx(0.7)]}
+    by = ("effect", files / "model.cfqp", path, "--from", 0.2, "--to", 0.7, "--by", "x0,x1", "--json")
+    printed = json.loads(command(*by))["subgroups"]
+    subgroups = model.average_effect(frame, 0.2, 0.7, by=["x0", "x1"])
+    assert list(subgroups["column"].unique()) == ["x0", "x1"]
+    groups = [group for of in printed for group in of["groups"]]
+    assert subgroups["effect"].to_list() == [group["effect"] for group in groups]
+    assert subgroups["p_value"].iloc[0] == printed[0]["corrected_p_value"]
     printed = json.loads(command("select", path, *COLUMNS, "--classes", "1..2", "--json"))
     scores = cfqp.CFQP(max_classes=2).select(frame, **ROLES)
     assert [(row["classes"], row["nll"]) for row in scores] == [(row["classes"], row["nll"]) for row in printed["candidates"]]

@@ -88,13 +88,18 @@ class Model:
         """`grid`: JSON {"values": [float]|null, "texts": [str]|null, "points": int|null, "over": str|null, "hold": str|null}: amounts of one
         treatment, or whole treatments; without either, even steps over the treatments of the units, or all levels"""
     def averages(
-        self, source: Source, t0: Treatment, t1: Treatment, options: str = ..., progress: Progress | None = ...,
+        self, source: Source, t0: Treatment, t1: Treatment, options: str = ..., by: Sequence[str] = ...,
+        progress: Progress | None = ...,
     ) -> str:
         """JSON: {"averages": [{"outcome", "group", "units", "effect", "lower", "upper",
-        "standard_error", "method"}], "plain": [...], "causation": [...]}, as in
+        "standard_error", "method"}], "subgroups": [{"column", "outcome", "groups": [{"group", "units", "effect": float|null, ...}],
+        "p_value", "corrected_p_value", "sentence"}] (with `by`), "verdicts": [...], "plain": [...], "causation": [...]}, as in
         `cfqp effect --json`"""
-    def verdicts(self, source: Source, options: str = ..., progress: Progress | None = ...) -> str:
-        """JSON: {"units", "ok", "rho", "rho_source", "verdicts": [{"name", "grade", "figure": float|null, "sentence"}],
+    def verdicts(
+        self, source: Source, options: str = ..., ends: tuple[Treatment, Treatment] | None = ...,
+        progress: Progress | None = ...,
+    ) -> str:
+        """JSON: {"units", "ok", "rho", "rho_source", "contrast": {"from", "to"} (with `ends`), "verdicts": [{"name", "grade", "figure": float|null, "sentence"}],
         "warnings": [{"kind", "text"}]}"""
     def report(
         self, source: Source, spec: str, data_name: str, out: str | None = ..., progress: Progress | None = ...,

@@ -17,6 +17,15 @@ from ._treatments import TreatmentLike, one_treatment, treatment_text
 DEFAULTS: Mapping[str, Any] = {"units": None, "t0": None, "t1": None, "level": 0.9, "rho": "auto"}
 """The options of a report that its code leaves out."""
 
+AVERAGES = ("outcome", "group", "units", "effect", "lower", "upper", "standard_error", "method")
+SUBGROUPS = ("outcome", "column", *AVERAGES[1:], "p_value")
+"""The columns of averages, and of averages over subgroups."""
+
+
+def _subgroup_row(of: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of the averages over subgroups."""
+    return {**own, "outcome": of["outcome"], "column": of["column"], "p_value": of["corrected_p_value"]}
+
 
 def call(function: str, first: str, arguments: Mapping[str, Any], defaults: Mapping[str, Any] | None = None) -> str:
     """The code of a call; arguments with their default values are left out."""
@@ -37,7 +46,8 @@ class Reports(Questions):
         return named | {role: self.layout_[role] for role in ("id", "group") if self.layout_.get(role)}
 
     def average_effect(
-        self, data: Any, t0: TreatmentLike, t1: TreatmentLike, *, level: float = 0.9, rho: float | str = "auto"
+        self, data: Any, t0: TreatmentLike, t1: TreatmentLike, *, by: str | Sequence[str] | None = None, level: float = 0.9,
+        rho: float | str = "auto",
     ) -> Any:
         """The average effect of `t1` against `t0`, over all units and over groups of them.
 
@@ -47,6 +57,8 @@ class Reports(Questions):
             The units, as for `counterfactual`.
         t0, t1 : number, str, sequence or dict
             The reference treatment, and the treatment to compare with it.
+        by : str or sequence of str, optional
+            Columns of `data` by which to divide the units; they need not be covariates. Then the averages are those over subgroups.
         level, rho
             As for `counterfactual`.
 
@@ -55,7 +67,10 @@ class Reports(Questions):
         data frame of the same kind, or pyarrow.Table
             Columns `outcome`, `group` ("supported": units on support, "all", "ok": units without flags, "class 0", ...),
             `units`, `effect`, `lower`, `upper`, `standard_error` and `method`: "doubly_robust" where enough units received these
-            treatments or similar ones, else "model". Averages over a class weigh units by their posterior.
+            treatments or similar ones, else "model". Averages over a class weigh units by their posterior. With `by`, columns
+            `outcome`, `column`, `group` (a level, a value or a range; "missing" for units without a value), `units`, `effect` (missing
+            where there are too few units), `lower`, `upper`, `standard_error`, `method` and `p_value`: of the test that the effect is
+            the same in all groups of the column, corrected for the number of columns and outcomes.
 
         Examples
         --------
@@ -69,23 +84,34 @@ class Reports(Questions):
 
         native, units = self._model(), self._input(data)
         ends = one_treatment(t0, "t0"), one_treatment(t1, "t1")
-        rows = json.loads(native.averages(units.source, *ends, options_json(level, rho)))["averages"]
-        names = ("outcome", "group", "units", "effect", "lower", "upper", "standard_error", "method")
+        columns = [by] if isinstance(by, str) else list(by or ())
+        found = json.loads(native.averages(units.source, *ends, options_json(level, rho), columns))
+        rows, names = found["averages"], AVERAGES
+        if columns:
+            rows = [_subgroup_row(of, own) for of in found["subgroups"] for own in of["groups"]]
+            names = SUBGROUPS
         return units.give_back(pa.table({name: [row[name] for row in rows] for name in names}))
 
     def ate(
-        self, data: Any, t0: TreatmentLike, t1: TreatmentLike, *, level: float = 0.9, rho: float | str = "auto"
+        self, data: Any, t0: TreatmentLike, t1: TreatmentLike, *, by: str | Sequence[str] | None = None, level: float = 0.9,
+        rho: float | str = "auto",
     ) -> Any:
         """The same as `average_effect`."""
-        return self.average_effect(data, t0, t1, level=level, rho=rho)
+        return self.average_effect(data, t0, t1, by=by, level=level, rho=rho)
 
-    def diagnose(self, data: Any, *, level: float = 0.9, rho: float | str = "auto") -> Diagnosis:
+    def diagnose(
+        self, data: Any, t0: TreatmentLike | None = None, t1: TreatmentLike | None = None, *, level: float = 0.9,
+        rho: float | str = "auto",
+    ) -> Diagnosis:
         """A verdict on each assumption that data can test.
 
         Parameters
         ----------
         data
             Units like those that the model was fitted to, ideally others.
+        t0, t1 : number, str, sequence or dict, optional
+            The two treatments that answers will compare: overlap, identification and agreement with plain estimates are then judged
+            for them, otherwise for typical treatments. Give both or none.
         level, rho
             As for `counterfactual`.
 
@@ -102,7 +128,10 @@ class Reports(Questions):
         >>> model.diagnose(data.arrays)["overlap"].grade
         'ok'
         """
-        return Diagnosis.from_json(self._model().verdicts(self._input(data).source, options_json(level, rho)))
+        if (t0 is None) != (t1 is None):
+            raise TypeError("give both t0 and t1, or none")
+        ends = None if t0 is None or t1 is None else (one_treatment(t0, "t0"), one_treatment(t1, "t1"))
+        return Diagnosis.from_json(self._model().verdicts(self._input(data).source, options_json(level, rho), ends))
 
     def report(
         self, data: Any, path: str | os.PathLike[str] | None = None, *, units: Sequence[object] | None = None,

@@ -47,11 +47,14 @@ class Diagnosis:
         The number of units that they are based on.
     warnings : tuple of str
         What makes the data unsuitable, however well the assumptions hold.
+    contrast : dict or None
+        The treatments "from" and "to" that the verdicts are about; None if they are about typical ones.
     """
 
     verdicts: tuple[Verdict, ...]
     units: int
     warnings: tuple[str, ...]
+    contrast: dict[str, list[float | str]] | None = None
 
     @classmethod
     def from_json(cls, text: str) -> Diagnosis:
@@ -60,7 +63,8 @@ class Diagnosis:
         verdicts = (
             Verdict(row["name"], row["grade"], row["figure"], row["sentence"]) for row in trust["verdicts"]
         )
-        return cls(tuple(verdicts), trust["units"], tuple(warning["text"] for warning in trust["warnings"]))
+        warnings = tuple(warning["text"] for warning in trust["warnings"])
+        return cls(tuple(verdicts), trust["units"], warnings, trust.get("contrast"))
 
     @property
     def ok(self) -> bool:

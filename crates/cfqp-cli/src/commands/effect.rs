@@ -8,7 +8,8 @@ use serde::Serialize;
 
 use cfqp::Model;
 use cfqp::ask::{
-    AnswerCounts, Causation, Contrast, ContrastSummary, EffectGroup, Grade, PlainComparison, UsedRho, Verdict,
+    AnswerCounts, Causation, Contrast, ContrastSummary, EffectGroup, Grade, PlainComparison, SubgroupEffects,
+    UsedRho, Verdict,
 };
 
 use super::answered::{counts_text, write_answers_with};
@@ -24,6 +25,7 @@ const EXAMPLES: &str = "\
 Examples:
   cfqp effect model.cfqp patients.csv --from 0.5 --to 0.8
   cfqp effect model.cfqp patients.csv --from 0.5 --to 0.8 --out effects.parquet
+  cfqp effect model.cfqp patients.csv --from 0.5 --to 0.8 --by sex,age
   cfqp effect model.cfqp trial.csv --from A --to C
   cfqp effect model.cfqp trial.csv --from drug=A,dose=1 --to drug=C,dose=1
   cfqp effect model.cfqp new.csv --from 0 --to 0.8 --out effects.csv    # no dose, no outcome yet
@@ -42,6 +44,10 @@ The first lines are the verdicts on this contrast: whether similar units receive
 (calibration), the data show which class under one treatment is which under the other (identification, of several classes), and \
 the mean of the units' effects is within 2 standard errors of the doubly robust average (agreement with plain estimates). \
 cfqp diagnose has those on all assumptions.
+--by COLUMN[,COLUMN] adds averages over subgroups: the levels of a category, the values of a number with at most 10 of them, else \
+its quartiles (thirds below 400 rows); of a table with one row per sample, by the first value of a unit. Units without a \
+value are a group of their own. A test says whether the effect differs between the groups of a column; p-values are \
+corrected for the number of columns and outcomes (Holm). Subgroups need 20 units, and about 8 that received each treatment, or an amount near it.
 The average is printed beside plain estimates of the same contrast from the same units (at most 5,000): the \
 difference of means of units that received these treatments, a regression on covariates and treatment, \
 and a doubly robust estimate with boosted trees, all cross-fitted.";
@@ -65,6 +71,9 @@ pub(crate) struct EffectArgs {
     /// The treatment to compare with it
     #[arg(long, value_name = "T", allow_negative_numbers = true)]
     to: String,
+    /// Average over the subgroups of these columns of FILE too (comma-separated); they need not be covariates
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    by: Vec<String>,
     #[command(flatten)]
     out: Option<OutArgs>,
     #[command(flatten)]
@@ -103,6 +112,9 @@ pub(super) fn run(args: &EffectArgs, output: &OutputArgs) -> Result<Output> {
     let question = model.ask_units(&args.source.file).effect(&from[..], &to[..]);
     let question = question.rho_bounds(args.bounds.rho_bounds);
     let mut contrast = Contrast::new(&model, &from, &to, settings.ask);
+    if !args.by.is_empty() {
+        contrast = contrast.by(model.subgroups(&args.source.file, &args.by)?);
+    }
     let counts =
         write_answers_with(question.options(settings.ask), out, "effect", output, |units, answers| {
             contrast.add(units, answers)
@@ -157,6 +169,7 @@ fn text(report: &Report<'_>, [to, from]: &[String; 2]) -> String {
     if report.has_unidentified_classes {
         text += UNIDENTIFIED_CLASSES;
     }
+    text += &subgroup_table(&report.contrast.subgroups);
     text += &plain_table(&report.contrast.plain);
     text += &causation_table(&report.contrast.causation, from, to);
     text += &format!("rho: {}\n", report.rho);
@@ -176,6 +189,26 @@ fn verdict_lines(verdicts: &[Verdict]) -> String {
         text += &format!("ok: {}\n", names.join(", "));
     }
     text
+}
+
+/// The averages over subgroups, and whether they differ; nothing if there are none.
+fn subgroup_table(subgroups: &[SubgroupEffects]) -> String {
+    if subgroups.is_empty() {
+        return String::new();
+    }
+    let headings = ["outcome", "column", "group", "units", "effect", "lower", "upper"];
+    let mut rows = vec![headings.map(String::from).to_vec()];
+    for of in subgroups {
+        rows.extend(of.groups.iter().map(|own| {
+            let [effect, lower, upper] =
+                [own.effect, own.lower, own.upper].map(|value| value.map_or(String::new(), format_short));
+            let effect = own.note.map_or(effect, str::to_owned);
+            let names = [&of.outcome, &of.column, &own.group].map(String::clone);
+            [&names[..], &[format_count(own.units), effect, lower, upper]].concat()
+        }));
+    }
+    let sentences = subgroups.iter().map(|of| format!("{}\n", of.sentence));
+    align_rows(&rows) + &sentences.collect::<String>()
 }
 
 /// Necessity and sufficiency of yes/no outcomes; nothing if there are none.

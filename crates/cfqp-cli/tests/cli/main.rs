@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod bad_tables;
+mod contrasts;
 mod faults;
 mod groups;
 mod hardening;

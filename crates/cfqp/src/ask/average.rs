@@ -126,6 +126,8 @@ pub struct Averages {
     /// The number of classes that have averages, and that of the model.
     classes: usize,
     model_classes: usize,
+    /// The number of groups after those and the classes.
+    subgroups: usize,
     /// Doubly robust corrections, by group, then by outcome.
     corrections: Vec<Vec<Option<Correction>>>,
 }
@@ -157,9 +159,14 @@ struct EffectSums {
 impl Averages {
     /// Averages over no units yet, for effects of `model` with intervals at `level`.
     pub fn new(model: &Model, level: f64) -> Self {
+        Self::with_subgroups(model, level, 0)
+    }
+
+    /// The same, with averages over so many subgroups.
+    pub(super) fn with_subgroups(model: &Model, level: f64, subgroups: usize) -> Self {
         let tabulation = Tabulation::new(model);
         let outcomes: Vec<_> = tabulation.outcomes().map(|(name, range)| (name.to_owned(), range)).collect();
-        let groups = GROUPS + model.classes();
+        let groups = GROUPS + model.classes() + subgroups;
         let sums = vec![vec![EffectSums::default(); outcomes.len()]; groups];
         let corrections = vec![vec![None; outcomes.len()]; groups];
         Self {
@@ -169,22 +176,34 @@ impl Averages {
             error_ratios: model.member_error_ratios(),
             classes: if model.has_class_effects() { model.classes() } else { 0 },
             model_classes: model.classes(),
+            subgroups,
             corrections,
         }
     }
 
     /// Corrects averages by the terms of a sample of the units that were added.
     pub(crate) fn correct(&mut self, sample: &EffectSample) {
+        self.correct_with(sample, |_| Vec::new());
+    }
+
+    /// The same, where the units of the sample are in the subgroups `of_unit`.
+    pub(super) fn correct_with(&mut self, sample: &EffectSample, of_unit: impl Fn(usize) -> Vec<usize>) {
         let (effects, Some(terms)) = (&sample.effects, &sample.terms) else { return };
         let n = effects.diagnoses.len();
+        let subgroups: Vec<Vec<usize>> = (0..n).map(of_unit).collect();
         for (o, (_, range)) in self.outcomes.iter().enumerate() {
             let values: Vec<f64> = (0..n).map(|i| unit_mean(&effects.point, i, range)).collect();
-            for group in 0..GROUPS {
-                let has = |i: usize| groups(&effects.diagnoses[i])[group];
+            let correction = |has: &dyn Fn(usize) -> bool| {
                 let units = (0..n).filter(|&i| has(i)).count() as f64;
                 let (average, gap) = (terms.average(o, has), terms.average_gap(o, &values, has));
-                let correction = average.zip(gap).map(|(average, gap)| Correction { units, average, gap });
-                self.corrections[group][o] = correction;
+                average.zip(gap).map(|(average, gap)| Correction { units, average, gap })
+            };
+            for group in 0..GROUPS {
+                self.corrections[group][o] = correction(&|i| groups(&effects.diagnoses[i])[group]);
+            }
+            for g in 0..self.subgroups {
+                self.corrections[GROUPS + self.model_classes + g][o] =
+                    correction(&|i| subgroups[i].contains(&g));
             }
             for k in 0..self.classes {
                 let average = terms.class_average(k, o);
@@ -200,7 +219,13 @@ impl Averages {
     /// # Panics
     /// If `effects` are not answers of the model.
     pub fn add(&mut self, effects: &Answers) {
+        self.add_with(effects, |_| Vec::new());
+    }
+
+    /// The same, where the units are in the subgroups `of_unit`.
+    pub(super) fn add_with(&mut self, effects: &Answers, of_unit: impl Fn(usize) -> Vec<usize>) {
         for (i, diagnosis) in effects.diagnoses.iter().enumerate() {
+            let subgroups = of_unit(i);
             for (o, (_, range)) in self.outcomes.iter().enumerate() {
                 let mean = |units: &Units| unit_mean(units, i, range);
                 let of_members: Vec<f64> = effects.members.iter().map(mean).collect();
@@ -210,7 +235,9 @@ impl Averages {
                 let classes = if diagnosis.no_outcome { 0 } else { self.classes };
                 let posterior = effects.posterior[i * self.model_classes..].iter().take(classes);
                 let classes = posterior.enumerate().map(|(k, &p)| (GROUPS + k, f64::from(p)));
-                let shares = groups(diagnosis).into_iter().enumerate().map(group).chain(classes);
+                let subgroups = subgroups.iter().map(|g| (GROUPS + self.model_classes + g, 1.0));
+                let shares =
+                    groups(diagnosis).into_iter().enumerate().map(group).chain(classes).chain(subgroups);
                 for (group, share) in shares.filter(|(_, share)| *share > 0.0) {
                     let sums = &mut self.sums[group][o];
                     sums.n += share;
@@ -230,7 +257,8 @@ impl Averages {
     pub fn finish(&self) -> Vec<AverageEffect> {
         let mut averages = Vec::new();
         for (o, (name, _)) in self.outcomes.iter().enumerate() {
-            for (g, sums) in self.sums.iter().enumerate().filter(|(_, sums)| sums[o].n > 0.0) {
+            let all = self.sums.iter().take(GROUPS + self.model_classes).enumerate();
+            for (g, sums) in all.filter(|(_, sums)| sums[o].n > 0.0) {
                 let group = match g {
                     0 => EffectGroup::Supported,
                     1 => EffectGroup::All,
@@ -238,13 +266,33 @@ impl Averages {
                     g => EffectGroup::Class(g - GROUPS),
                 };
                 let own = sums[o].average(name, group, self.z, self.error_ratios);
-                averages.push(match &self.corrections[g][o] {
-                    Some(correction) => correction.apply(&sums[o], own, self.z),
-                    None => own,
-                });
+                averages.push(self.corrected(g, o, own));
             }
         }
         averages
+    }
+
+    /// The number of units of subgroup `g`, and its average for outcome `o` as one over all units; none without units.
+    pub(super) fn of_subgroup(&self, g: usize, o: usize) -> (usize, Option<AverageEffect>) {
+        let g = GROUPS + self.model_classes + g;
+        let sums = &self.sums[g][o];
+        if sums.n == 0.0 {
+            return (0, None);
+        }
+        let own = sums.average(&self.outcomes[o].0, EffectGroup::All, self.z, self.error_ratios);
+        (own.units, Some(self.corrected(g, o, own)))
+    }
+
+    /// The names of the outcomes.
+    pub(super) fn outcomes(&self) -> impl Iterator<Item = &str> {
+        self.outcomes.iter().map(|(name, _)| &name[..])
+    }
+
+    fn corrected(&self, g: usize, o: usize, own: AverageEffect) -> AverageEffect {
+        match &self.corrections[g][o] {
+            Some(correction) => correction.apply(&self.sums[g][o], own, self.z),
+            None => own,
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use super::even_sample::EvenSample;
 use super::options::AskOptions;
 use super::plain_check::PlainComparison;
 use super::robust::MAX_SAMPLE_UNITS;
+use super::subgroup::{SubgroupEffects, Subgroups};
 use super::verdict::{ContrastFindings, Verdict};
 use crate::Result;
 use crate::data::table::{TreatmentValue, UnitBatch};
@@ -40,6 +41,7 @@ pub struct Contrast<'a> {
     averages: Averages,
     findings: ContrastFindings,
     sample: EvenSample,
+    subgroups: Option<Subgroups>,
 }
 
 /// The effect of one treatment against another: averages, verdicts, plain estimates and shares of causation.
@@ -51,6 +53,9 @@ pub struct ContrastSummary {
     pub to: Vec<TreatmentValue>,
     /// The average effects, of every outcome over every group of units.
     pub averages: Vec<AverageEffect>,
+    /// The average effects over subgroups, by column and outcome; empty unless there are columns to divide units by.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub subgroups: Vec<SubgroupEffects>,
     /// The verdicts on this contrast: on support, identification, calibration and agreement with plain estimates; see
     /// [`Model::contrast_verdicts`].
     pub verdicts: Vec<Verdict>,
@@ -67,7 +72,23 @@ impl<'a> Contrast<'a> {
         let averages = Averages::new(model, options.level);
         let sample = EvenSample::new(MAX_SAMPLE_UNITS);
         let findings = ContrastFindings::new(from, to);
-        Self { model, from: from.to_vec(), to: to.to_vec(), options, averages, findings, sample }
+        Self {
+            model,
+            from: from.to_vec(),
+            to: to.to_vec(),
+            options,
+            averages,
+            findings,
+            sample,
+            subgroups: None,
+        }
+    }
+
+    /// Averages over subgroups too. The units to come must be those of the table whose columns were read.
+    #[must_use]
+    pub fn by(self, subgroups: Subgroups) -> Self {
+        let averages = Averages::with_subgroups(self.model, self.options.level, subgroups.count());
+        Self { averages, subgroups: Some(subgroups), ..self }
     }
 
     /// Adds units and their effects.
@@ -75,7 +96,10 @@ impl<'a> Contrast<'a> {
     /// # Errors
     /// [`Error::Data`](crate::Error::Data) if the units have other shapes than those before.
     pub fn add(&mut self, units: &UnitBatch, answers: &Answers) -> Result<()> {
-        self.averages.add(answers);
+        match &self.subgroups {
+            None => self.averages.add(answers),
+            Some(subgroups) => self.averages.add_with(answers, |i| subgroups.of_unit(units, i)),
+        }
         self.findings.add(answers);
         self.sample.add(units)
     }
@@ -85,22 +109,33 @@ impl<'a> Contrast<'a> {
     /// # Errors
     /// [`Error::Data`](crate::Error::Data) if the treatments do not fit the model.
     pub fn finish(self) -> Result<ContrastSummary> {
-        let Self { model, from, to, options, mut averages, findings, sample } = self;
-        let (mut plain, mut causation, mut observed) = (Vec::new(), Vec::new(), None);
-        if let Some(units) = sample.finish()? {
-            causation = model.causation(&units.data, &from, &to, options)?;
-            if let Some(sample) = model.effect_sample(&units.data, &from, &to, options)? {
-                averages.correct(&sample);
-                plain = model.compare_sample(&sample, &from, &to, options)?;
-                observed = Some(sample.data);
+        let Self { model, from, to, options, mut averages, findings, sample, subgroups } = self;
+        let (mut plain, mut causation) = (Vec::new(), Vec::new());
+        let units = sample.finish()?;
+        let sample = match &units {
+            Some(units) => {
+                causation = model.causation(&units.data, &from, &to, options)?;
+                model.effect_sample(&units.data, &from, &to, options)?
             }
+            None => None,
+        };
+        let sampled = units.as_ref().zip(sample.as_ref());
+        if let Some((units, sample)) = sampled {
+            match &subgroups {
+                None => averages.correct(sample),
+                Some(subgroups) => {
+                    averages.correct_with(sample, |i| subgroups.of_unit(units, sample.positions[i]));
+                }
+            }
+            plain = model.compare_sample(sample, &from, &to, options)?;
         }
         let findings = findings.with_comparisons(plain.clone());
         Ok(ContrastSummary {
             from: model.treatment_values(&from),
             to: model.treatment_values(&to),
             averages: averages.finish(),
-            verdicts: model.judge_contrast(&findings, observed.as_ref(), options)?,
+            subgroups: subgroups.map_or(Vec::new(), |subgroups| subgroups.effects(&averages, sampled)),
+            verdicts: model.judge_contrast(&findings, sample.as_ref().map(|sample| &sample.data), options)?,
             plain,
             causation,
         })

@@ -26,6 +26,8 @@ use crate::plain::{PlainEstimate, PlainMethod, plain_estimates, treatment_levels
 const MAX_COMPARED_LEVELS: usize = 4;
 /// The distance, in standard errors of the difference, beyond which estimates disagree.
 const MAX_DISTANCE: f64 = 2.0;
+/// The standard error of a distance, in standard deviations of the outcome, from which a comparison is not precise.
+const MAX_ERROR: f64 = 0.5;
 
 /// Why the model and a plain estimate may differ although both are as they should be.
 const CLASS_DRIVES_TREATMENT: &str = "; the class drives the treatment, so that plain estimates, which do not know the class, \
@@ -51,6 +53,8 @@ pub struct PlainComparison {
     pub distance: Option<f64>,
     /// Whether the average effect is doubly robust.
     pub is_doubly_robust: bool,
+    /// Whether the standard error of the distance is below half a standard deviation of the outcome: else nearly everything agrees.
+    pub is_precise: bool,
     /// Whether class weights differ between the treatments: plain estimates, which do not know the class, are then confounded by
     /// it, and the average effect is not doubly robust.
     pub class_drives_treatment: bool,
@@ -108,13 +112,15 @@ impl PlainComparison {
         }
     }
 
-    /// Sets the distance between the mean of the units' effects and the estimate it is compared with.
-    fn compare(&mut self) {
+    /// Sets the distance between the mean of the units' effects and the estimate it is compared with, of an outcome with this
+    /// standard deviation.
+    fn compare(&mut self, deviation: f64) {
         let own_error = if self.is_doubly_robust { 0.0 } else { self.standard_error };
-        self.distance = self.compared().map(|compared| {
-            let gap = (self.mean_effect - compared.effect).abs();
-            if gap > 0.0 { gap / compared.standard_error.hypot(own_error) } else { 0.0 }
+        let gap_and_error = self.compared().map(|compared| {
+            ((self.mean_effect - compared.effect).abs(), compared.standard_error.hypot(own_error))
         });
+        self.distance = gap_and_error.map(|(gap, error)| if gap > 0.0 { gap / error } else { 0.0 });
+        self.is_precise = gap_and_error.is_some_and(|(_, error)| error < MAX_ERROR * deviation);
         let is_far = self.distance.is_some_and(|distance| distance > MAX_DISTANCE);
         self.disagrees = is_far && !self.class_drives_treatment;
     }
@@ -171,7 +177,8 @@ impl Model {
         let each = outcomes.into_iter().zip(plain).enumerate();
         let compare = each.map(|(o, ((name, range), estimates))| {
             let own = self.own_effect(sample, &members, o, &range, options.level);
-            own.beside(name, sample, estimates)
+            let deviation = f64::from(self.scaler().y.deviation(range.start));
+            own.beside(name, sample, deviation, estimates)
         });
         Ok(compare.collect())
     }
@@ -265,6 +272,7 @@ impl OwnEffect {
         self,
         outcome: String,
         sample: &EffectSample,
+        deviation: f64,
         estimates: Vec<PlainEstimate>,
     ) -> PlainComparison {
         let Self { effect, standard_error, mean_effect, is_doubly_robust } = self;
@@ -277,10 +285,11 @@ impl OwnEffect {
             estimates,
             distance: None,
             is_doubly_robust,
+            is_precise: false,
             class_drives_treatment: sample.class_drives_treatment,
             disagrees: false,
         };
-        comparison.compare();
+        comparison.compare(deviation);
         comparison
     }
 }

@@ -51,6 +51,7 @@ pub(super) struct RobustTerms {
     /// The standard error of the average over each class that the members show, `[classes][outcomes]`.
     class_errors: Vec<Vec<f64>>,
     groups: Option<Vec<u32>>,
+    weights: ContrastWeights,
 }
 
 impl RobustTerms {
@@ -70,6 +71,16 @@ impl RobustTerms {
         let weights: Vec<f64> = (0..effects.len()).map(|i| f64::from(u8::from(has(i)))).collect();
         let gaps: Vec<f64> = self.all[o].iter().zip(effects).map(|(term, effect)| term - effect).collect();
         self.weighted(&gaps, &weights)
+    }
+
+    /// The effective number of units of which `has` is true that received the rarer of both treatments, or one near it.
+    pub(super) fn received(&self, has: impl Fn(usize) -> bool) -> f64 {
+        let effective = |weights: &[f64]| {
+            let own = (0..weights.len()).filter(|&i| has(i)).map(|i| weights[i]);
+            let (sum, squares) = own.fold((0.0, 0.0), |(sum, squares), w| (sum + w, squares + w * w));
+            if squares > 0.0 { sum * sum / squares } else { 0.0 }
+        };
+        effective(&self.weights.from).min(effective(&self.weights.to))
     }
 
     /// The average of outcome `o` over a class.
@@ -101,6 +112,8 @@ impl RobustTerms {
 /// Units with outcomes, the model's effects on them, and their terms if there are any.
 pub(crate) struct EffectSample {
     pub data: Dataset,
+    /// The positions of the units among those that the sample was drawn from.
+    pub(super) positions: Vec<usize>,
     pub effects: Answers,
     pub(super) terms: Option<RobustTerms>,
     /// Whether class weights differ between the treatments.
@@ -132,7 +145,8 @@ impl Model {
             return Ok(None);
         }
         let data = data.pick(&observed)?;
-        let data = data.pick(&data.even_sample(data.len().div_ceil(MAX_SAMPLE_UNITS)))?;
+        let sampled = data.even_sample(data.len().div_ceil(MAX_SAMPLE_UNITS));
+        let (data, positions) = (data.pick(&sampled)?, sampled.iter().map(|&i| observed[i]).collect());
         let treatment = |t: &[f32]| Units::new("treatment", vec![t.len()], t.to_vec());
         let (from, to) = (treatment(from)?, treatment(to)?);
         let effects = self.effects(&data, &from, &to, options)?;
@@ -148,7 +162,7 @@ impl Model {
                 terms = self.robust_terms(&data, [&from, &to], &predictions, &ends, &outcomes)?;
             }
         }
-        Ok(Some(EffectSample { data, effects, terms, class_drives_treatment }))
+        Ok(Some(EffectSample { data, positions, effects, terms, class_drives_treatment }))
     }
 
     /// The terms of all units of `data` for the effect of `to` against `from`, given the predictions under both; the outcomes are
@@ -202,6 +216,7 @@ impl Model {
             class_errors: (0..self.classes()).map(class_errors).collect(),
             posteriors: posteriors.held_out,
             groups: data.groups().map(<[u32]>::to_vec),
+            weights,
         }))
     }
 }

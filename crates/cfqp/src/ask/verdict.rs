@@ -248,3 +248,7 @@ mod tests;
 #[cfg(test)]
 #[path = "verdict/contrast_tests.rs"]
 mod contrast_tests;
+
+#[cfg(test)]
+#[path = "verdict/limit_tests.rs"]
+mod limit_tests;

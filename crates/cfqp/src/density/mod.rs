@@ -55,6 +55,6 @@ pub(crate) use offsets::{Offsets, fit_offsets, row_folds};
 pub(crate) use regressor::Regressor;
 pub(crate) use rows::Rows;
 pub(crate) use scale::{OutcomeRange, OutcomeScale};
-pub(crate) use selection::{FOLDS, Problem, Selected, Tried, best_score};
+pub(crate) use selection::{FOLDS, Problem, SUBJECTS_PER_CLASS, Selected, Tried, best_score};
 pub(crate) use streaming::{Shards, Streamed};
 pub(crate) use views::{Question, class_views};

@@ -38,7 +38,7 @@ const STARTS: usize = 2;
 /// The solutions of a search that are brought to convergence before they are compared.
 const PROMISING: usize = 6;
 /// The subjects that there must be per class.
-const SUBJECTS_PER_CLASS: usize = 30;
+pub(crate) const SUBJECTS_PER_CLASS: usize = 30;
 
 /// What is fitted: the data, and what does not change between candidates.
 pub(crate) struct Problem<'a> {

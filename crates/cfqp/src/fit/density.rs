@@ -10,8 +10,8 @@ use crate::data::table::LargeTable;
 use crate::data::{Dataset, OutcomeKind};
 use crate::density::{
     Ensemble, FOLDS, FittedMember, Group, HIDDEN, KeptJobs, KnownRows, Member, MemberGroup, Offsets,
-    OutcomeRange, OutcomeScale, Problem, RowSummary, Rows, Selected, Streamed, T_COSINES, Tried, UnitErrors,
-    best_score, class_views, fit_offsets, row_folds,
+    OutcomeRange, OutcomeScale, Problem, RowSummary, Rows, SUBJECTS_PER_CLASS, Selected, Streamed, T_COSINES,
+    Tried, UnitErrors, best_score, class_views, fit_offsets, row_folds,
 };
 use crate::math::{adjusted_rand_index, mean};
 use crate::model::abduction::most_probable;
@@ -402,8 +402,20 @@ fn report(
         });
     }
     report.notes.extend(report.alike_sentence());
+    report.notes.extend(scarce_classes(classes, rows.subjects.len()));
     report.notes.extend(unused_settings(context));
     report
+}
+
+/// A remark on classes of too few subjects each.
+fn scarce_classes(classes: usize, subjects: usize) -> Option<String> {
+    let is_scarce = classes > 1 && subjects < SUBJECTS_PER_CLASS * classes;
+    is_scarce.then(|| {
+        format!(
+            "{subjects} units are few for {classes} classes: with fewer than {SUBJECTS_PER_CLASS} per class, classes are mostly \
+             noise; give fewer, or let held-out units choose"
+        )
+    })
 }
 
 /// Remarks on settings that have no effect on outcomes of few elements.

@@ -23,7 +23,8 @@ pub(crate) use partition::best_assignment;
 pub use partition::{adjusted_rand_index, best_matching, class_accuracy};
 pub(crate) use quadrature::{QuadratureNode, UNIFORM_NODES};
 pub(crate) use special::{
-    ln_gamma, normal_cdf, normal_density, normal_half_width, normal_quantile, student_half_width,
+    chi_squared_tail, ln_gamma, normal_cdf, normal_density, normal_half_width, normal_quantile,
+    student_half_width,
 };
 pub(crate) use stats::{
     argmax, argmin, log_sum_exp, log_sum_exp_of, mean, mean_observed, paired_difference, standard_deviation,

@@ -50,6 +50,24 @@ pub(crate) fn student_half_width(z: f64, freedom: usize) -> f64 {
     z + first / nu + second / nu.powi(2) + third / nu.powi(3)
 }
 
+/// P(X > x) for X chi-squared with `freedom` degrees of freedom, at least one: 26.4.4 and 26.4.5 of Abramowitz and Stegun.
+pub(crate) fn chi_squared_tail(x: f64, freedom: usize) -> f64 {
+    if x <= 0.0 {
+        return 1.0;
+    }
+    let (z, is_odd) = (x.sqrt(), freedom % 2);
+    let (first, mut term, factor) = match is_odd {
+        0 => (0.0, 1.0, (-0.5 * x).exp()),
+        _ => (2.0 * normal_cdf(-z), z, 2.0 * normal_density(z)),
+    };
+    let mut sum = 0.0;
+    for r in 0..freedom / 2 {
+        sum += term;
+        term *= x / (2 * r + 2 + is_odd) as f64;
+    }
+    (first + factor * sum).clamp(0.0, 1.0)
+}
+
 /// log Gamma(x) for x > 0.
 pub(crate) fn ln_gamma(x: f64) -> f64 {
     libm::lgamma(x)
@@ -71,6 +89,17 @@ mod tests {
                 "{argument}: {found:e}, {expected:e}"
             );
         }
+    }
+
+    #[test]
+    fn tails_of_chi_squared_are_those_of_tables() {
+        // the 95th percentiles for 1 to 7, and 19 and 20 degrees of freedom
+        let tables = [(1, 3.841_459), (2, 5.991_465), (3, 7.814_728), (4, 9.487_729), (5, 11.070_498)];
+        let more = [(6, 12.591_587), (7, 14.067_140), (19, 30.143_527), (20, 31.410_433)];
+        for (freedom, x) in tables.into_iter().chain(more) {
+            assert!((chi_squared_tail(x, freedom) - 0.05).abs() < 1e-6, "{freedom}: {x}");
+        }
+        assert!(chi_squared_tail(0.0, 3) == 1.0 && chi_squared_tail(1e6, 4) == 0.0);
     }
 
     #[test]

@@ -5,10 +5,11 @@ use super::true_share;
 use crate::ask::Answers;
 use crate::config::Classes;
 use crate::data::OutcomeKind;
+use crate::density::SUBJECTS_PER_CLASS;
 use crate::model::{Model, Predictor};
 
 /// The gain of one more class, relative to that of the last class, above which the number of classes is doubtful.
-const MAX_FURTHER_GAIN: f64 = 0.1;
+pub(super) const MAX_FURTHER_GAIN: f64 = 0.1;
 /// The shares of units with a clear class. Of tables separation never failed.
 pub(super) const SEPARATION_OK: f64 = 0.9;
 pub(super) const SEPARATION_FAILED: f64 = 0.7;
@@ -37,7 +38,12 @@ impl Model {
     pub(super) fn number_of_classes(&self) -> Verdict {
         let (report, limits) = (self.fit_report(), CLASS_SIZE);
         if let Some(sentence) = self.untested_classes() {
-            return Verdict::not_tested(Assumption::NumberOfClasses, limits, sentence);
+            let mut verdict = Verdict::not_tested(Assumption::NumberOfClasses, limits, sentence);
+            if let Some(reason) = self.scarce_classes() {
+                verdict.grade = Grade::Doubtful;
+                verdict.sentence += &reason;
+            }
+            return verdict;
         }
         let all: usize = report.class_sizes.iter().sum();
         let smallest = report.class_sizes.iter().min().copied().unwrap_or(0) as f64 / all.max(1) as f64;
@@ -56,6 +62,9 @@ impl Model {
         };
         let figure = if one_suffices { 0.0 } else { smallest };
         let mut verdict = Verdict::new(Assumption::NumberOfClasses, figure, limits, sentence);
+        if !one_suffices {
+            verdict = verdict.advise("little is known about the smallest; fit fewer classes");
+        }
         if let Some(sentence) = report.alike_sentence() {
             verdict.grade = verdict.grade.max(Grade::Doubtful);
             verdict.sentence += &format!("; {sentence}");
@@ -64,7 +73,8 @@ impl Model {
             verdict.grade = verdict.grade.max(Grade::Doubtful);
             let gain = 100.0 * share;
             verdict.sentence += &format!(
-                "; one more class would gain {gain:.0}% of what the last one gained: units may differ continuously"
+                "; one more class would gain {gain:.0}% of what the last one gained: units may differ continuously; do not \
+                 read classes as kinds of units"
             );
         }
         verdict
@@ -80,6 +90,18 @@ impl Model {
         (!is_tested).then(|| match self.classes() {
             1 => "the model was given one class; no other number was tried".to_owned(),
             k => format!("the model was given {k} classes; no other number was tried"),
+        })
+    }
+
+    /// Why classes of a table may be noise, if there are few units for each.
+    fn scarce_classes(&self) -> Option<String> {
+        let (units, k) = (self.fit_report().units.total(), self.classes());
+        let is_scarce =
+            matches!(self.predictor, Predictor::Density(_)) && k > 1 && units < SUBJECTS_PER_CLASS * k;
+        is_scarce.then(|| {
+            format!(
+                "; {units} units are few for {k} classes: fit fewer than one class per {SUBJECTS_PER_CLASS} units"
+            )
         })
     }
 

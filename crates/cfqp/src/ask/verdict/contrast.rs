@@ -86,12 +86,16 @@ impl Model {
         if self.classes() == 1 {
             return None;
         }
-        let sentence = format!(
-            "for {:.1}% of units, the data show which class under one treatment is which under the other, or the effect does not \
-             depend on it",
-            100.0 * share
-        );
-        let advice = "the effects of the others are averages over both possibilities, with the flag `not_identified`; rely on \
+        let sentence = match share {
+            1.0 => "effects do not depend on which class under one treatment is which under the other, or data show it"
+                .to_owned(),
+            _ => format!(
+                "for {:.1}% of units, the effect depends on which class under one treatment is which under the other, which \
+                 data do not show",
+                100.0 * (1.0 - share)
+            ),
+        };
+        let advice = "the effects of these units are averages over both possibilities, with the flag `not_identified`; rely on \
                       averages over all units";
         Some(Verdict::new(Assumption::Identification, share, IDENTIFIED, sentence).advise(advice))
     }

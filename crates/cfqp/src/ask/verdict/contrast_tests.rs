@@ -72,6 +72,9 @@ fn a_contrast_is_judged_by_its_own_treatments() {
     assert_eq!((support.grade, support.figure), (Grade::Failed, Some(0.0)), "{far:?}");
     assert!(support.sentence.ends_with("ask about treatments that units received"), "{support:?}");
     assert_eq!(find(&model.verdicts(&data, options).unwrap(), Assumption::Overlap).grade, Grade::Ok);
+    // a regression that extrapolates agrees with everything
+    let very_far = model.contrast_verdicts(&data, &[-0.5], &[400.0], options).unwrap();
+    assert_eq!(find(&very_far, Assumption::PlainAgreement).grade, Grade::NotTested, "{very_far:?}");
     // the same in every verdict and in averages
     let all = model.verdicts_for(&data, &[-0.5], &[4.0], options).unwrap();
     assert_eq!(all.len(), 8);

@@ -8,7 +8,7 @@ use crate::data::Dataset;
 use crate::model::{Model, Predictor};
 
 /// The mean agreement of starts (adjusted Rand index) below which their verdict is doubtful.
-const MIN_AGREEMENT: f64 = 0.6;
+pub(super) const MIN_AGREEMENT: f64 = 0.6;
 
 /// The shares of answers that are the same under all solutions, of networks of class means.
 pub(super) const SAME_ANSWERS: VerdictLimits = VerdictLimits { ok: 0.9, failed: 0.7 };

@@ -1,30 +1,30 @@
 //! Warnings about data that can be fitted, but for which the answers mean less than they seem to.
 
-use std::collections::HashSet;
+mod columns;
+mod copies;
+mod names;
+mod repeats;
+#[cfg(test)]
+mod tests;
+mod values;
+
 use std::fmt;
-use std::ops::Range;
 
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 
-use super::layout::{Block, Feature, Layout, TableForm};
-use super::names::list_names;
-use crate::data::{Dataset, MIN_UNITS, OutcomeKind, Units};
+use columns::{covariate_columns, outcome_columns};
+use copies::copied_columns;
+use names::swapped_names;
+use repeats::repeated_rows;
+use values::{constant_columns, outcome_warning, rare_levels, size_warning, treatment_warnings};
 
-/// A variable with at most this number of distinct values has few.
-const MAX_FEW_VALUES: usize = 10;
+use super::layout::Layout;
+use super::names::list_names;
+use crate::data::{Dataset, OutcomeKind};
+
 /// The largest number of distinct values of a treatment that may be names rather than amounts.
 pub(super) const MAX_POSSIBLE_LEVELS: usize = 4;
-/// Distinct values say nothing unless there are this many observations of each on average.
-const MIN_OBSERVATIONS_PER_VALUE: usize = 5;
-/// The share of zeros above which a continuous outcome has many.
-const MAX_ZERO_SHARE: f64 = 0.2;
-/// The share of the most common value from which a covariate is nearly constant.
-const NEARLY_CONSTANT_SHARE: f64 = 0.99;
-/// Fewer units than this are few.
-const MIN_SUFFICIENT_UNITS: usize = 100;
-/// Fewer units than this per covariate are few.
-const MIN_UNITS_PER_COVARIATE: usize = 20;
 
 /// A finding that deserves attention. It is serialised with its `kind`, the `columns` it is about and its `text`.
 #[derive(Clone, Debug, PartialEq)]
@@ -102,6 +102,36 @@ pub enum Warning {
         /// The number of distinct values.
         values: usize,
     },
+    /// Few units received some values of a treatment.
+    RareLevels {
+        /// The treatment.
+        treatment: String,
+        /// The values, and the number of units that received each.
+        levels: Vec<(String, usize)>,
+    },
+    /// A covariate copies a treatment or an outcome: the one can be computed from the other.
+    CopiedColumn {
+        /// The covariate.
+        covariate: String,
+        /// What it copies.
+        copied: String,
+        /// Whether that is an outcome.
+        is_outcome: bool,
+    },
+    /// Units repeat the covariates, treatment and outcome of units before them.
+    RepeatedUnits {
+        /// The number of units that repeat another.
+        repeated: usize,
+        /// The number of all units.
+        all: usize,
+    },
+    /// A treatment has the name of an outcome, or an outcome that of a treatment.
+    SwappedNames {
+        /// The treatment.
+        treatment: String,
+        /// The outcome.
+        outcome: String,
+    },
     /// There are few units.
     FewUnits(usize),
     /// There are few units for the number of covariates.
@@ -124,6 +154,10 @@ impl Warning {
         warnings.extend(treatment_warnings(data, layout));
         let has_covariates = layout.is_none_or(Layout::has_covariates);
         warnings.extend((!has_covariates).then_some(Self::NoCovariates));
+        warnings.extend(rare_levels(data, layout));
+        warnings.extend(copied_columns(data, layout));
+        warnings.extend(repeated_rows(data));
+        warnings.extend(layout.and_then(swapped_names));
         warnings.extend(size_warning(data));
         warnings
     }
@@ -145,6 +179,10 @@ impl Warning {
             Self::FewWholeNumbers { .. } => "few_whole_numbers",
             Self::ManyZeros { .. } => "many_zeros",
             Self::FewTreatmentValues { .. } => "few_treatment_values",
+            Self::RareLevels { .. } => "rare_levels",
+            Self::CopiedColumn { .. } => "copied_column",
+            Self::RepeatedUnits { .. } => "repeated_units",
+            Self::SwappedNames { .. } => "swapped_names",
             Self::FewUnits(_) => "few_units",
             Self::FewUnitsPerCovariate { .. } => "few_units_per_covariate",
         }
@@ -197,6 +235,41 @@ impl Warning {
         }
     }
 
+    /// The text of a warning about roles of columns or about rows.
+    fn fmt_roles(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::RareLevels { treatment, levels } => {
+                let level = |(level, units): &(String, usize)| format!("{level} ({units})");
+                let levels: Vec<String> = levels.iter().map(level).collect();
+                write!(
+                    f,
+                    "few units received these values of the treatment `{treatment}`: {}; answers about them rest on these \
+                     units alone: leave them out or join levels",
+                    levels.join(", ")
+                )
+            }
+            Self::CopiedColumn { covariate, copied, is_outcome: false } => write!(
+                f,
+                "the covariate `{covariate}` tells the treatment `{copied}`: units that are alike in it were treated alike, so \
+                 that no data show what another treatment does; leave it out, unless it decided on the treatment"
+            ),
+            Self::CopiedColumn { covariate, copied, is_outcome: true } => write!(
+                f,
+                "the covariate `{covariate}` tells the outcome `{copied}`: it leaves nothing for the treatment to explain; \
+                 leave out what is known after the treatment only"
+            ),
+            Self::RepeatedUnits { repeated, all } => write!(
+                f,
+                "{repeated} of {all} units repeat the covariates, treatment and outcome of another: the same row counts several \
+                 times, and classes and intervals are wrong; keep one of each, or say which units belong together (group)"
+            ),
+            Self::SwappedNames { treatment, outcome } => {
+                write!(f, "the treatment is `{treatment}` and the outcome is `{outcome}`: are they swapped?")
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The columns that the warning is about; none if it is about the units.
     pub fn columns(&self) -> &[String] {
         match self {
@@ -210,10 +283,14 @@ impl Warning {
             | Self::TwoValuedOutcome { outcome: column, .. }
             | Self::FewWholeNumbers { outcome: column, .. }
             | Self::ManyZeros { outcome: column, .. }
-            | Self::FewTreatmentValues { treatment: column, .. } => std::slice::from_ref(column),
+            | Self::FewTreatmentValues { treatment: column, .. }
+            | Self::RareLevels { treatment: column, .. }
+            | Self::CopiedColumn { covariate: column, .. }
+            | Self::SwappedNames { treatment: column, .. } => std::slice::from_ref(column),
             Self::UnitsDropped { .. }
             | Self::SamplesOutside(_)
             | Self::NoCovariates
+            | Self::RepeatedUnits { .. }
             | Self::FewUnits(_)
             | Self::FewUnitsPerCovariate { .. } => &[],
         }
@@ -257,6 +334,10 @@ impl fmt::Display for Warning {
                      them are interpolated{names}"
                 )
             }
+            Self::RareLevels { .. }
+            | Self::CopiedColumn { .. }
+            | Self::RepeatedUnits { .. }
+            | Self::SwappedNames { .. } => self.fmt_roles(f),
             Self::FewUnits(units) => {
                 write!(f, "{units} units are few: below about 100, intervals are wide and classes uncertain")
             }
@@ -276,294 +357,5 @@ impl Serialize for Warning {
         map.serialize_entry("columns", self.columns())?;
         map.serialize_entry("text", &self.to_string())?;
         map.end()
-    }
-}
-
-/// A column and its elements in x or y.
-struct Column {
-    name: String,
-    elements: Range<usize>,
-    /// The number of 0/1 elements per category, if the column is categorical.
-    category: Option<usize>,
-}
-
-/// Cuts `elements` into columns of these names and sizes.
-fn cut(sizes: impl IntoIterator<Item = (String, usize, Option<usize>)>) -> Vec<Column> {
-    let mut start = 0;
-    let column = |(name, size, category): (String, usize, Option<usize>)| {
-        start += size;
-        Column { name, elements: start - size..start, category }
-    };
-    sizes.into_iter().map(column).collect()
-}
-
-/// Columns of equal size.
-fn equal(names: &[String], elements: usize) -> Vec<Column> {
-    let size = elements / names.len().max(1);
-    cut(names.iter().map(|name| (name.clone(), size, None)))
-}
-
-/// The name, the number of elements and that of elements per category of a column with one value per unit.
-fn feature_size(feature: &Feature, points: usize) -> (String, usize, Option<usize>) {
-    let category = feature.categories.as_ref().map(|_| points);
-    (feature.name.clone(), feature.elements() * points, category)
-}
-
-/// The columns, of dates only the days without the months and weekdays.
-fn without_parts(mut columns: Vec<Column>, features: &[Feature], points: usize) -> Vec<Column> {
-    for column in &mut columns {
-        if features.iter().any(|feature| feature.name == column.name && feature.date.is_some()) {
-            column.elements.end = column.elements.start + points;
-        }
-    }
-    columns
-}
-
-/// The names of arrays: `x`, or `x0`, `x1`, ... by feature or channel.
-fn array_names(name: &str, shape: &[usize]) -> Vec<String> {
-    if shape == [1] {
-        return vec![name.to_owned()];
-    }
-    (0..shape[0]).map(|i| format!("{name}{i}")).collect()
-}
-
-/// The columns of x; none for images.
-fn covariate_columns(data: &Dataset, layout: Option<&Layout>) -> Vec<Column> {
-    let (shape, elements) = (data.x().shape(), data.x().elements());
-    match layout.map(|layout| &layout.form) {
-        _ if shape.len() > 2 => Vec::new(),
-        Some(TableForm::Wide { x: Block::Features(features), .. }) => {
-            without_parts(cut(features.iter().map(|feature| feature_size(feature, 1))), features, 1)
-        }
-        Some(TableForm::Wide { x: Block::Lists { columns, .. }, .. }) => equal(columns, elements),
-        Some(TableForm::Long(samples)) => {
-            let points = samples.grid.x.points();
-            let series = samples.series.iter().map(|name| (name.clone(), points, None));
-            let columns =
-                cut(series.chain(samples.fixed.iter().map(|feature| feature_size(feature, points))));
-            without_parts(columns, &samples.fixed, points)
-        }
-        None => equal(&array_names("x", shape), elements),
-    }
-}
-
-/// The columns of y; none for images.
-fn outcome_columns(data: &Dataset, layout: Option<&Layout>) -> Vec<Column> {
-    let (shape, elements) = (data.y().shape(), data.y().elements());
-    match layout.map(|layout| &layout.form) {
-        _ if shape.len() > 2 => Vec::new(),
-        Some(TableForm::Wide { y, .. }) => equal(&y.columns(), elements),
-        Some(TableForm::Long(samples)) => equal(&samples.outcomes, elements),
-        None => equal(&array_names("y", shape), elements),
-    }
-}
-
-/// Calls `use_value` with every observed value of `elements`.
-fn for_observed(units: &Units, elements: &Range<usize>, mut use_value: impl FnMut(f32)) {
-    for i in 0..units.len() {
-        let (row, mask) = (units.row(i), units.mask_row(i));
-        for j in elements.clone().filter(|&j| mask.is_none_or(|mask| mask[j])) {
-            use_value(row[j]);
-        }
-    }
-}
-
-/// The share of the most common value, if it is more than half; 0 otherwise.
-fn majority_share(units: &Units, column: &Column) -> f64 {
-    if let Some(size) = column.category {
-        let first = column.elements.clone().step_by(size);
-        let share = |j: usize| {
-            let is_one = |i: &usize| units.row(*i)[j] == 1.0;
-            (0..units.len()).filter(is_one).count() as f64 / units.len() as f64
-        };
-        return first.map(share).fold(0.0, f64::max);
-    }
-    // Boyer and Moore: only a value in the majority can survive all pairings with other values
-    let (mut value, mut votes) = (f32::NAN, 0_u64);
-    for_observed(units, &column.elements, |v| match votes {
-        0 => (value, votes) = (v, 1),
-        _ if v == value => votes += 1,
-        _ => votes -= 1,
-    });
-    let (mut n, mut equal) = (0_u64, 0_u64);
-    for_observed(units, &column.elements, |v| (n, equal) = (n + 1, equal + u64::from(v == value)));
-    equal as f64 / n.max(1) as f64
-}
-
-fn constant_columns(data: &Dataset, x: &[Column], y: &[Column]) -> Vec<Warning> {
-    let (mut constant, mut nearly) = (Vec::new(), Vec::new());
-    for column in x {
-        match majority_share(data.x(), column) {
-            1.0 => constant.push(column.name.clone()),
-            share if share >= NEARLY_CONSTANT_SHARE => nearly.push(column.name.clone()),
-            _ => {}
-        }
-    }
-    let is_constant = |column: &&Column| majority_share(data.y(), column) == 1.0;
-    constant.extend(y.iter().filter(is_constant).map(|column| column.name.clone()));
-    let mut known = HashSet::new();
-    constant.retain(|name| known.insert(name.clone()));
-    let constant = (!constant.is_empty()).then_some(Warning::ConstantColumns(constant));
-    let nearly = (!nearly.is_empty()).then_some(Warning::NearlyConstantColumns(nearly));
-    constant.into_iter().chain(nearly).collect()
-}
-
-/// The distinct values of a variable, as long as they are few, and its zeros.
-#[derive(Default)]
-struct Values {
-    /// At most one more than [`MAX_FEW_VALUES`].
-    distinct: Vec<f32>,
-    n: usize,
-    zeros: usize,
-}
-
-impl Values {
-    fn new(units: &Units, elements: &Range<usize>) -> Self {
-        let mut values = Self::default();
-        for_observed(units, elements, |value| {
-            values.n += 1;
-            values.zeros += usize::from(value == 0.0);
-            if values.distinct.len() <= MAX_FEW_VALUES && !values.distinct.contains(&value) {
-                values.distinct.push(value);
-            }
-        });
-        values.distinct.sort_by(f32::total_cmp);
-        values
-    }
-
-    /// Whether there are few distinct values, each observed often enough.
-    fn are_few(&self) -> bool {
-        let count = self.distinct.len();
-        (2..=MAX_FEW_VALUES).contains(&count) && self.n >= MIN_OBSERVATIONS_PER_VALUE * count
-    }
-}
-
-fn outcome_warning(y: &Units, column: &Column) -> Option<Warning> {
-    let (values, outcome) = (Values::new(y, &column.elements), column.name.clone());
-    let share = values.zeros as f64 / values.n.max(1) as f64;
-    match values.distinct[..] {
-        [low, high] if values.are_few() => Some(Warning::TwoValuedOutcome { outcome, values: [low, high] }),
-        _ if values.are_few() && values.distinct.iter().all(|value| value.fract() == 0.0) => {
-            Some(Warning::FewWholeNumbers { outcome, values: values.distinct.len() })
-        }
-        _ if values.distinct.len() > MAX_FEW_VALUES && share > MAX_ZERO_SHARE => {
-            Some(Warning::ManyZeros { outcome, share })
-        }
-        _ => None,
-    }
-}
-
-fn treatment_warnings(data: &Dataset, layout: Option<&Layout>) -> Vec<Warning> {
-    let columns = match layout {
-        Some(layout) => cut(layout.t.iter().map(|column| (column.name.clone(), column.elements(), None))),
-        None => equal(&array_names("t", data.t().shape()), data.t().elements()),
-    };
-    let has_levels = |j: usize| layout.is_some_and(|layout| layout.t[j].levels.is_some());
-    let warning = |(j, column): (usize, Column)| {
-        let values = Values::new(data.t(), &column.elements);
-        let few = Warning::FewTreatmentValues { treatment: column.name, values: values.distinct.len() };
-        (values.are_few() && !has_levels(j)).then_some(few)
-    };
-    columns.into_iter().enumerate().filter_map(warning).collect()
-}
-
-fn size_warning(data: &Dataset) -> Option<Warning> {
-    let (units, covariates) = (data.len(), data.x().elements());
-    if units < MIN_SUFFICIENT_UNITS {
-        // a fit refuses fewer than the minimum
-        return (units >= MIN_UNITS).then_some(Warning::FewUnits(units));
-    }
-    // the elements of a series or an image are not separate covariates
-    let is_vector = data.x().shape().len() == 1;
-    (is_vector && units < MIN_UNITS_PER_COVARIATE * covariates)
-        .then_some(Warning::FewUnitsPerCovariate { units, covariates })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn dataset(
-        n: usize,
-        x: impl Fn(usize) -> Vec<f32>,
-        t: impl Fn(usize) -> f32,
-        y: impl Fn(usize) -> f32,
-    ) -> Dataset {
-        let width = x(0).len();
-        let units = |width, values: Vec<f32>| Units::new("a", vec![width], values).unwrap();
-        let x = units(width, (0..n).flat_map(x).collect());
-        Dataset::new(x, units(1, (0..n).map(t).collect()), units(1, (0..n).map(y).collect())).unwrap()
-    }
-
-    fn continuous(i: usize) -> f32 {
-        (i as f32 * 0.7).sin()
-    }
-
-    fn kinds(data: &Dataset) -> Vec<&'static str> {
-        Warning::find(data, None).iter().map(Warning::kind).collect()
-    }
-
-    #[test]
-    fn ordinary_data_give_no_warning() {
-        assert!(kinds(&dataset(200, |i| vec![continuous(i), i as f32], continuous, continuous)).is_empty());
-    }
-
-    #[test]
-    fn outcomes_that_are_not_continuous_are_found() {
-        let outcome = |y: fn(usize) -> f32| kinds(&dataset(200, |i| vec![continuous(i)], continuous, y));
-        assert_eq!(outcome(|i| (i % 2) as f32 + 1.0), ["two_valued_outcome"]);
-        assert_eq!(outcome(|i| (i % 2) as f32), [""; 0], "yes or no has a likelihood of its own");
-        assert_eq!(outcome(|i| (i % 5) as f32 - 2.0), ["few_whole_numbers"]);
-        assert_eq!(outcome(|i| (i % 5) as f32), [""; 0], "counts");
-        assert_eq!(outcome(|i| (i % 5) as f32 + 0.5), [""; 0], "a scale of halves may be continuous");
-        assert_eq!(outcome(|i| if i % 4 == 0 { 0.0 } else { continuous(i) }), ["many_zeros"]);
-        assert_eq!(outcome(|i| if i % 6 == 0 { 0.0 } else { continuous(i) + 2.0 }), [""; 0]);
-        assert_eq!(outcome(|_| 3.0), ["constant_columns"]);
-    }
-
-    #[test]
-    fn few_treatments_few_units_and_constant_covariates_are_found() {
-        let x = |i: usize| vec![continuous(i)];
-        let doses = dataset(200, x, |i| (i % 3) as f32, continuous);
-        let found = Warning::find(&doses, None);
-        assert_eq!(found, [Warning::FewTreatmentValues { treatment: "t".into(), values: 3 }]);
-        assert!(found[0].to_string().contains("answers between them are interpolated"));
-        assert_eq!(kinds(&dataset(99, x, continuous, continuous)), ["few_units"]);
-        let wide = dataset(119, |i| (0..6).map(|j| continuous(i + j)).collect(), continuous, continuous);
-        assert_eq!(Warning::find(&wide, None), [Warning::FewUnitsPerCovariate { units: 119, covariates: 6 }]);
-        let constant = |i: usize| vec![continuous(i), 7.0, if i == 50 { 1.0 } else { 0.0 }];
-        let found = Warning::find(&dataset(200, constant, continuous, continuous), None);
-        let names = |name: &str| vec![name.to_owned()];
-        assert_eq!(
-            found,
-            [Warning::ConstantColumns(names("x1")), Warning::NearlyConstantColumns(names("x2"))]
-        );
-    }
-
-    #[test]
-    fn a_handful_of_units_says_nothing_about_distinct_values() {
-        assert!(kinds(&dataset(6, |i| vec![continuous(i)], |i| i as f32, |i| i as f32)).is_empty());
-    }
-
-    #[test]
-    fn unobserved_values_do_not_count() {
-        let plain = dataset(200, |i| vec![continuous(i)], continuous, |i| (i % 2) as f32);
-        let mask: Vec<bool> = (0..200).map(|i| i % 2 == 0 || i < 40).collect();
-        let values: Vec<f32> =
-            (0..200).map(|i| if i < 40 { continuous(i) } else { (i % 2) as f32 }).collect();
-        let y = Units::with_mask("y", vec![1], values, Some(mask)).unwrap();
-        let data = Dataset::new(plain.x().clone(), plain.t().clone(), y).unwrap();
-        assert_eq!(kinds(&data), ["many_zeros"]);
-    }
-
-    #[test]
-    fn a_warning_is_serialised_with_its_kind_columns_and_text() {
-        let warning = Warning::ManyZeros { outcome: "cost".into(), share: 0.345 };
-        let json = serde_json::to_value(&warning).unwrap();
-        assert_eq!((&json["kind"], &json["columns"][0]), (&"many_zeros".into(), &"cost".into()));
-        assert!(
-            json["text"].as_str().unwrap().starts_with("the outcome `cost` is 0 in 34% of cases"),
-            "{json}"
-        );
     }
 }

@@ -1,0 +1,233 @@
+//! Average effects by subgroup, and whether they differ.
+//!
+//! ```text
+//! W = sum_g (effect_g - mean)^2 / se_g^2,   mean = sum_g (effect_g / se_g^2) / sum_g (1 / se_g^2)
+//! ```
+//!
+//! If no effect differs, W is chi-squared with one degree of freedom less than there are subgroups. Where averages are those of the
+//! model's effects, subgroups share the model's errors, and the test is cautious. Of several columns and outcomes, p-values are
+//! corrected by Holm's method.
+
+use serde::Serialize;
+
+use super::average::{AverageEffect, AverageMethod, Averages};
+use super::input::UnitsInput;
+use super::robust::EffectSample;
+use crate::data::table::{GroupColumn, UnitBatch, read_group_columns};
+use crate::math::chi_squared_tail;
+use crate::model::Model;
+use crate::{Error, Result};
+
+/// The smallest number of units of an average.
+const MIN_UNITS: usize = 20;
+/// The smallest effective number of them that received each treatment, or one near it, where averages are doubly robust.
+const MIN_RECEIVED: f64 = 8.0;
+/// A difference is shown by a corrected p-value below this.
+const MAX_P_VALUE: f64 = 0.05;
+
+/// Columns of a table that divide its units into subgroups. Created by [`Model::subgroups`].
+#[derive(Clone, Debug)]
+pub struct Subgroups {
+    columns: Vec<GroupColumn>,
+}
+
+/// The average effects on one outcome over the subgroups of one column.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SubgroupEffects {
+    /// The column.
+    pub column: String,
+    /// The outcome.
+    pub outcome: String,
+    /// The subgroups: levels, values, or ranges between quantiles; units without a value come last.
+    pub groups: Vec<SubgroupEffect>,
+    /// The p-value of a test that the effect is the same in all subgroups; none if fewer than two have an average.
+    pub p_value: Option<f64>,
+    /// The p-value corrected for the number of columns and outcomes.
+    pub corrected_p_value: Option<f64>,
+    /// The result of the test in words.
+    pub sentence: String,
+}
+
+/// The average effect over one subgroup.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SubgroupEffect {
+    /// The name of the subgroup.
+    pub group: String,
+    /// The number of units.
+    pub units: usize,
+    /// The average effect; none if there are too few units.
+    pub effect: Option<f64>,
+    /// The lower end of its interval.
+    pub lower: Option<f64>,
+    /// The upper end of its interval.
+    pub upper: Option<f64>,
+    /// Its standard error.
+    pub standard_error: Option<f64>,
+    /// How it was estimated.
+    pub method: Option<AverageMethod>,
+    /// Why there is no average.
+    pub note: Option<&'static str>,
+}
+
+impl Model {
+    /// Reads the columns by which units are divided; they need not be covariates. A number with more than 10 values is divided at its
+    /// quartiles, or in thirds below 400 rows.
+    ///
+    /// # Errors
+    /// [`Error::File`] if a column does not exist or holds lists, or if the units are arrays.
+    pub fn subgroups(&self, input: impl Into<UnitsInput>, columns: &[String]) -> Result<Subgroups> {
+        let input = input.into();
+        match (&input, self.layout()) {
+            (UnitsInput::Table(table), Some(layout)) => {
+                Ok(Subgroups { columns: read_group_columns(table, layout, columns)? })
+            }
+            _ => {
+                let hint = "give a table, and fit the model to one";
+                Err(Error::file(input.name(), "arrays have no columns to divide units by", hint))
+            }
+        }
+    }
+}
+
+impl Subgroups {
+    /// The number of subgroups of all columns.
+    pub(super) fn count(&self) -> usize {
+        self.columns.iter().map(|column| column.groups.len()).sum()
+    }
+
+    /// The subgroups of unit `i`, one of every column; those of the columns before come first.
+    pub(super) fn of_unit(&self, units: &UnitBatch, i: usize) -> Vec<usize> {
+        let mut first = 0;
+        let group = |column: &GroupColumn| {
+            let own = column.group(units, i).map(|group| first + group);
+            first += column.groups.len();
+            own
+        };
+        self.columns.iter().filter_map(group).collect()
+    }
+
+    /// The average effects over all subgroups; `units` are those that `sample` was drawn from.
+    pub(super) fn effects(
+        &self,
+        averages: &Averages,
+        sampled: Option<(&UnitBatch, &EffectSample)>,
+    ) -> Vec<SubgroupEffects> {
+        let mut found = Vec::new();
+        let names: Vec<&str> = averages.outcomes().collect();
+        let mut first = 0;
+        for column in &self.columns {
+            for (o, outcome) in names.iter().enumerate() {
+                let group = |(g, name): (usize, &String)| {
+                    let (units, average) = averages.of_subgroup(first + g, o);
+                    let is_scarce = sampled.is_some_and(|sampled| self.is_scarce(first + g, sampled));
+                    SubgroupEffect::new(name.clone(), units, average, is_scarce)
+                };
+                let groups: Vec<SubgroupEffect> = column.groups.iter().enumerate().map(group).collect();
+                let groups: Vec<SubgroupEffect> = groups.into_iter().filter(|own| own.units > 0).collect();
+                found.push(SubgroupEffects {
+                    p_value: p_value(&groups),
+                    column: column.name.clone(),
+                    outcome: (*outcome).to_owned(),
+                    groups,
+                    corrected_p_value: None,
+                    sentence: String::new(),
+                });
+            }
+            first += column.groups.len();
+        }
+        let p_values: Vec<Option<f64>> = found.iter().map(|of| of.p_value).collect();
+        let (corrected, tests) = (holm(&p_values), p_values.iter().flatten().count());
+        for (of, corrected) in found.iter_mut().zip(corrected) {
+            of.corrected_p_value = corrected;
+            of.sentence = of.sentence(tests);
+        }
+        found
+    }
+
+    /// Whether averages are doubly robust, but too few units of a subgroup received these treatments.
+    fn is_scarce(&self, group: usize, (units, sample): (&UnitBatch, &EffectSample)) -> bool {
+        let has = |i: usize| self.of_unit(units, sample.positions[i]).contains(&group);
+        sample.terms.as_ref().is_some_and(|terms| terms.received(has) < MIN_RECEIVED)
+    }
+}
+
+impl SubgroupEffect {
+    fn new(group: String, units: usize, average: Option<AverageEffect>, is_scarce: bool) -> Self {
+        let note = match units {
+            0..MIN_UNITS => Some("too few units"),
+            _ if is_scarce => Some("too few units received these treatments"),
+            _ => None,
+        };
+        let average = average.filter(|_| note.is_none());
+        let value = |of: fn(&AverageEffect) -> f64| average.as_ref().map(of);
+        Self {
+            group,
+            units,
+            effect: value(|average| average.effect),
+            lower: value(|average| average.lower),
+            upper: value(|average| average.upper),
+            standard_error: value(|average| average.standard_error),
+            method: average.as_ref().map(|average| average.method),
+            note,
+        }
+    }
+}
+
+impl SubgroupEffects {
+    /// Whether the effect differs between subgroups.
+    pub fn differs(&self) -> bool {
+        self.corrected_p_value.is_some_and(|p| p < MAX_P_VALUE)
+    }
+
+    fn sentence(&self, tests: usize) -> String {
+        let (outcome, column) = (&self.outcome, &self.column);
+        let Some(p) = self.corrected_p_value else {
+            return format!(
+                "whether the effect on {outcome} differs between the groups of `{column}` cannot be said: fewer than two of them \
+                 have enough units"
+            );
+        };
+        let corrected = if tests > 1 { format!(", corrected for {tests} tests") } else { String::new() };
+        let p = if p < 0.001 { "p < 0.001".to_owned() } else { format!("p = {p:.3}") };
+        match self.differs() {
+            true => {
+                format!("the effect on {outcome} differs between the groups of `{column}` ({p}{corrected})")
+            }
+            false => format!(
+                "no difference of the effect on {outcome} between the groups of `{column}` could be shown ({p}{corrected})"
+            ),
+        }
+    }
+}
+
+/// The p-value of the test that all effects are the same; none if fewer than two have a standard error.
+fn p_value(groups: &[SubgroupEffect]) -> Option<f64> {
+    let known: Vec<(f64, f64)> = groups
+        .iter()
+        .filter_map(|own| Some((own.effect?, own.standard_error.filter(|error| *error > 0.0)?.powi(-2))))
+        .collect();
+    if known.len() < 2 {
+        return None;
+    }
+    let total: f64 = known.iter().map(|(_, weight)| weight).sum();
+    let mean = known.iter().map(|(effect, weight)| effect * weight).sum::<f64>() / total;
+    let statistic: f64 = known.iter().map(|(effect, weight)| weight * (effect - mean).powi(2)).sum();
+    Some(chi_squared_tail(statistic, known.len() - 1))
+}
+
+/// The p-values multiplied by the number of those that are not smaller, and never below that of a smaller one.
+fn holm(p_values: &[Option<f64>]) -> Vec<Option<f64>> {
+    let mut known: Vec<(usize, f64)> =
+        p_values.iter().enumerate().filter_map(|(i, p)| p.map(|p| (i, p))).collect();
+    known.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let (mut corrected, mut largest, tests) = (vec![None; p_values.len()], 0.0_f64, known.len());
+    for (rank, (i, p)) in known.into_iter().enumerate() {
+        largest = largest.max(p * (tests - rank) as f64).min(1.0);
+        corrected[i] = Some(largest);
+    }
+    corrected
+}
+
+#[cfg(test)]
+#[path = "subgroup_tests.rs"]
+mod tests;
