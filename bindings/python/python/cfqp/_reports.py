@@ -138,7 +138,7 @@ class Reports(Questions):
         t0: TreatmentLike | None = None, t1: TreatmentLike | None = None, level: float = 0.9,
         rho: float | str = "auto", name: str | None = None, progress: ProgressLike = None,
     ) -> Report:
-        """A report: the data, verdicts, classes, dose-response curves, effects and single units, as one HTML page.
+        """A report: a summary, the data, verdicts, classes, outcomes by treatment, effects and single units, as one HTML page.
 
         Parameters
         ----------

@@ -26,9 +26,11 @@ Examples:
   cfqp report model.cfqp patients.csv --units 17,203 --from 0.3 --to 0.7 --out report.html
   cfqp report model.cfqp trial.csv --from A --to C --out report.html
 
-The page is self-contained and can be printed. It has the question, the data, a verdict on each assumption, \
-the classes, dose-response curves, effects, single units, and how to reproduce it. Average effects stand beside \
-plain estimates of the same contrast, as in cfqp effect. For a large file it is based on an even sample. --json prints the same numbers.";
+The page is self-contained and can be printed. It begins with a summary: the average effect, who gains and who loses (by class and by \
+the covariate whose subgroups differ most), the verdicts on this contrast, and for how many units there is no answer. Then come the \
+question, the data with the balance of covariates before and after weighting, a verdict on each assumption, the classes, \
+outcomes by treatment, effects, single units, and how to reproduce it. Average effects stand beside plain estimates of the same \
+contrast, as in cfqp effect. For a large file it is based on an even sample, which the summary says. --json prints the same numbers.";
 
 /// Write a self-contained HTML report
 #[derive(Debug, Args)]

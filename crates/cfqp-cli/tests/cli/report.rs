@@ -46,8 +46,9 @@ fn check(page: &str) {
     for id in SECTIONS {
         assert!(page.contains(&format!("<section id=\"{id}\"")), "{id}");
     }
+    assert_eq!(page.matches("<section class=\"short\" id=\"short\"").count(), 1, "the summary comes first");
     // images have no plain estimates
-    assert!((6..=7).contains(&page.matches("data-verdict=").count()));
+    assert!((6..=8).contains(&page.matches("data-verdict=").count()));
     // every drawing has a description
     assert_eq!(page.matches("<svg").count(), page.matches("<svg role=\"img\" aria-label=\"").count());
     assert_eq!(page.matches("<img").count(), page.matches("<img alt=\"").count());
@@ -145,7 +146,9 @@ fn tables_series_and_images_are_reported() {
     // arrays, one class
     succeed(folder, "simulate oscillator --single-class --n 150 --out b.npz");
     succeed(folder, &format!("fit b.npz --classes 1 {FIT} --out b.cfqp -q"));
-    assert!(page(folder, "b.cfqp b.npz").contains("no hidden classes are told apart"));
+    let single = page(folder, "b.cfqp b.npz");
+    assert!(single.contains("The model was given one class: no hidden classes are told apart."));
+    assert!(single.contains("That does not mean that all units respond alike"));
 
     // images
     let image = |i: usize| (0..36).map(move |j| ((i * 7 + j * 3) % 11) as f32 / 11.0);
@@ -216,10 +219,54 @@ fn average_effects_stand_beside_plain_estimates() {
     let other = std::fs::read_to_string(folder.join("a.csv")).unwrap().replace(",1,", ",1,-");
     std::fs::write(folder.join("b.csv"), other).unwrap();
     let other = page(folder, "m.cfqp b.csv");
-    let (_, summary) = other.split_once("<h3>Summary</h3><ul><li>").unwrap();
+    let (_, summary) = other.split_once(">Summary</h2><p><span class=\"badge doubtful\">disagrees</span>").unwrap();
     assert!(summary.starts_with("The mean of the units' effects on outcome, "), "{}", &summary[..200]);
-    assert!(summary.split_once("</li>").unwrap().0.contains("disagrees with a plain estimate"));
+    assert!(summary.split_once("</p>").unwrap().0.contains("disagrees with a plain estimate"));
     assert!(other.contains("<span class=\"badge doubtful\">disagrees</span>"));
+}
+
+/// A trial of hours of training, from 0 to 40: those with a higher score train longer, and only younger ones gain.
+fn training_csv() -> String {
+    let row = |i: usize| {
+        let (age, score) = (20 + i * 7919 % 40, i * 104_729 % 21);
+        let hours = (score + i * 31 % 21).min(40);
+        let gain = if age < 40 { hours } else { 0 };
+        let noise = (i * 611_953 % 17) as f64 / 8.0 - 1.0;
+        let sales = if i == 3 { String::new() } else { (100.0 + score as f64 + 0.5 * gain as f64 + noise).to_string() };
+        format!("{age},{score},{hours},{sales}\n")
+    };
+    "age,score,hours,sales\n".to_owned() + &(0..400).map(row).collect::<String>()
+}
+
+#[test]
+fn a_summary_says_who_gains_how_sure_and_for_whom_there_is_no_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    std::fs::write(folder.join("a.csv"), training_csv()).unwrap();
+    succeed(
+        folder,
+        &format!("fit a.csv --x age,score --t hours --y sales --y-kind number --classes 1 {FIT} --out m.cfqp -q"),
+    );
+    let own = page(folder, "m.cfqp a.csv");
+    let (_, summary) = own.split_once("Summary</h2>").unwrap();
+    let (summary, _) = summary.split_once("</section>").unwrap();
+    assert!(summary.contains("would raise sales by ") && summary.contains("On 399 units, corrected"), "{summary}");
+    assert!(summary.contains("Effects differ most by age: up to ") && summary.contains("p &lt; 0.001"), "{summary}");
+    assert!(summary.contains("1 unit not used: no outcome"), "{summary}");
+    assert!(summary.contains("badge ok") && summary.contains("For whom there is no answer"), "{summary}");
+    // the balance of the covariates
+    assert!(own.contains("Were the units alike before the treatment?") && own.contains("(score)"));
+    // 41 whole numbers: bars hold two of them each, or three
+    let (_, histogram) = own.split_once("<svg role=\"img\" aria-label=\"Histogram of hours\"").unwrap();
+    let tips: Vec<&str> = histogram.split("</svg>").next().unwrap().split("data-tip=\"").skip(1).collect();
+    assert!(tips.len() < 25 && tips[0].starts_with("0 to 2.00: "), "{} {}", tips.len(), tips[0]);
+    // limits are in words, and unfolded by the reader
+    assert!(own.contains("<summary>How it is graded</summary>") && !own.contains("Figure: "));
+    let report: Value =
+        serde_json::from_str(&succeed(folder, "report m.cfqp a.csv --out j.html --json")).unwrap();
+    assert_eq!(report["effects"]["subgroups"][0]["covariate"], "age");
+    assert_eq!(report["balance"]["covariates"][0]["name"], "score");
+    assert_eq!(report["effects"]["units"], 399);
 }
 
 #[test]
@@ -246,6 +293,7 @@ fn outcomes_are_shown_against_treatments_of_both_kinds() {
     }
     assert!(own.contains("recovered: share of yes") && own.contains("colour: share of units"));
     assert!(own.contains("not adjusted for covariates or hidden classes, so not an effect."));
+    assert!(own.contains("<h2 id=\"curves-heading\">Outcome by treatment</h2>"));
     assert!(own.contains("Dose-response curves over dose") && own.contains("All units have drug B;"));
     let report: Value =
         serde_json::from_str(&succeed(folder, "report m.cfqp a.csv --out j.html --json")).unwrap();

@@ -31,6 +31,8 @@ const BOTTOM: f64 = 46.0;
 /// The approximate width of a letter of the axis labels.
 const LETTER: f64 = 7.0;
 const ROW_HEIGHT: f64 = 30.0;
+/// The least room for a tick of the x axis of a chart with rows.
+const TICK_ROOM: f64 = 52.0;
 const MAX_NAME_LETTERS: usize = 30;
 const MAX_TITLE_LETTERS: usize = 52;
 /// The share of the room of a level that its bars take.
@@ -150,7 +152,8 @@ impl Chart {
             let y = chart.y.at(i as f64) + 4.0;
             chart.text("", left - 8.0, y, Anchor::End, name);
         }
-        chart.draw_x_axis(7.0);
+        // long names leave less room
+        chart.draw_x_axis(((frame.right - frame.left) / TICK_ROOM).min(7.0));
         chart.draw_x_title(x_title);
         chart
     }

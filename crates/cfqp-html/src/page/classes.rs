@@ -1,338 +1,189 @@
-//! The hidden classes and their dose-response curves.
+//! The hidden classes: their sizes, their responses and who is in them.
 
+use cfqp::ask::{Assumption, AverageEffect, EffectGroup, Grade};
 use cfqp::data::table::TreatmentValue;
-use cfqp::report::{ClassResponse, ClassSummary, CovariateMeans, Curve, Curves, OutcomeCurves};
+use cfqp::report::{ClassResponse, ClassSummary, CovariateMeans, ProfileBasis};
 use maud::{Markup, html};
 
 use super::Page;
-use super::elements::{
-    class_colour, class_legend, figure, number, section, short_name, table, treatment_text,
-};
-use crate::chart::{Chart, LEVEL_WIDTH, padded_range};
-use crate::format::{format_number, format_percent, pluralise};
+use super::elements::{class_colour, number, section, table, treatment_text};
+use crate::format::{format_percent, pluralise};
 
-/// Standardised differences of means from which on a class counts as different, and as very different.
-const NOTABLE_GAP: f64 = 0.2;
+/// A standardised difference of means from which on a class is called very different.
 const LARGE_GAP: f64 = 0.8;
 
-/// The treatments of a dose-response curve as an axis: their values, levels, or steps if there are several treatments.
-pub(super) struct DoseAxis {
-    pub places: Vec<f64>,
-    pub title: String,
-    pub labels: Vec<String>,
-    /// The names of levels, which have nothing between them.
-    levels: Option<Vec<String>>,
-    /// The low and the high treatment, if they can be marked.
-    marks: Vec<(f64, &'static str)>,
-}
-
-impl DoseAxis {
-    /// A chart with this axis and values in the range `y`.
-    pub(super) fn chart(&self, y: (f64, f64), y_title: &str) -> Chart {
-        match &self.levels {
-            Some(levels) => Chart::with_levels(levels, y, &self.title, y_title),
-            None => {
-                let ends = (self.places[0], self.places[self.places.len() - 1]);
-                Chart::new(ends, y, &self.title, y_title)
-            }
-        }
-    }
-
-    /// Draws a curve as a line; of levels, the interval of each as a bar with a dot. The last argument is the number of the
-    /// curve, and how many there are.
-    pub(super) fn draw(&self, chart: &mut Chart, class: &str, curve: &Curve, (part, parts): (usize, usize)) {
-        if self.levels.is_none() {
-            return chart.line(class, self.places.iter().copied().zip(curve.mean.iter().copied()));
-        }
-        let width = LEVEL_WIDTH / parts as f64;
-        for (i, (x, low, high)) in self.band(&curve.lower, &curve.upper).into_iter().enumerate() {
-            let left = x - 0.5 * LEVEL_WIDTH + part as f64 * width;
-            if low.is_finite() && high.is_finite() {
-                chart.bar(&format!("pale {class}"), (left, low), (left + width, high));
-            }
-            chart.circle(&format!("dot {class}"), left + 0.5 * width, curve.mean[i], 4.0);
-        }
-    }
-
-    /// Draws the band of a curve; levels have none.
-    pub(super) fn draw_band(&self, chart: &mut Chart, class: &str, curve: &Curve) {
-        if self.levels.is_none() {
-            chart.band(class, &self.band(&curve.lower, &curve.upper));
-        }
-    }
-
-    /// Draws shares as an area under a line, or as bars.
-    pub(super) fn draw_shares(&self, chart: &mut Chart, shares: &[f64]) {
-        if self.levels.is_some() {
-            let half = 0.5 * LEVEL_WIDTH;
-            for (x, share) in self.places.iter().zip(shares) {
-                chart.bar("accent", (x - half, 0.0), (x + half, *share));
-            }
-            return;
-        }
-        chart.band("accent", &self.band(&vec![0.0; shares.len()], shares));
-        chart.line("accent", self.places.iter().copied().zip(shares.iter().copied()));
-    }
-
-    /// Where a single treatment is.
-    pub(super) fn place(&self, value: &TreatmentValue) -> Option<f64> {
-        match value {
-            TreatmentValue::Number(number) => Some(f64::from(*number)),
-            TreatmentValue::Precise(number) => Some(*number),
-            TreatmentValue::Level(level) => {
-                let at = self.levels.as_ref()?.iter().position(|own| own == level)?;
-                Some(at as f64)
-            }
-        }
-    }
-
-    /// The interval of x values that are closest to place `i`.
-    pub(super) fn interval_at(&self, i: usize) -> (f64, f64) {
-        let half = 0.5 * (self.places[1] - self.places[0]);
-        (self.places[i] - half, self.places[i] + half)
-    }
-
-    /// Marks the low and the high treatment in a chart.
-    pub(super) fn draw_marks(&self, chart: &mut Chart) {
-        self.marks.iter().for_each(|(at, label)| chart.vertical_rule(*at, label));
-    }
-
-    /// Points of a band: x, lower and upper.
-    pub(super) fn band(&self, lower: &[f64], upper: &[f64]) -> Vec<(f64, f64, f64)> {
-        let ends = lower.iter().zip(upper);
-        self.places.iter().zip(ends).map(|(x, (low, high))| (*x, *low, *high)).collect()
-    }
-}
-
 impl Page<'_> {
-    pub(super) fn dose_axis(&self) -> DoseAxis {
-        let (question, grid) = (&self.report.question, &self.report.curves.grid);
-        let labels = grid.iter().map(|t| treatment_text(&question.treatments, t)).collect();
-        let steps = (0..grid.len()).map(|i| i as f64).collect();
-        if let Some((name, levels)) = self.varying_levels() {
-            return DoseAxis { places: steps, title: name, labels, levels: Some(levels), marks: Vec::new() };
-        }
-        let varies = grid[0] != grid[grid.len() - 1];
-        let places: Option<Vec<f64>> = grid.iter().map(|t| amount(t)).collect();
-        if let ([name], true, Some(places)) = (&question.treatments[..], varies, places) {
-            let marks = [(amount(&question.from), "low"), (amount(&question.to), "high")];
-            let marks = marks.into_iter().filter_map(|(at, label)| Some((at?, label))).collect();
-            return DoseAxis { places, title: name.clone(), labels, levels: None, marks };
-        }
-        let title = "all treatments, from low to high".to_owned();
-        DoseAxis { places: steps, title, labels, levels: None, marks: Vec::new() }
-    }
-
-    /// The name of the treatment whose levels the curves go through, and the levels.
-    fn varying_levels(&self) -> Option<(String, Vec<String>)> {
-        let (question, grid) = (&self.report.question, &self.report.curves.grid);
-        let level = |t: &[TreatmentValue], j: usize| match &t[j] {
-            TreatmentValue::Level(level) => Some(level.clone()),
-            TreatmentValue::Number(_) | TreatmentValue::Precise(_) => None,
-        };
-        let j = (0..question.treatments.len()).find(|&j| level(&grid[0], j).is_some())?;
-        let levels = grid.iter().map(|t| level(t, j)).collect::<Option<Vec<_>>>()?;
-        Some((question.treatments[j].clone(), levels))
-    }
-
-    /// What the treatments that are compared are called: levels are neither low nor high.
-    pub(super) fn end_names(&self) -> [&'static str; 2] {
-        if self.has_levels() { ["first", "second"] } else { ["low", "high"] }
-    }
-
-    /// Whether a treatment has levels.
-    pub(super) fn has_levels(&self) -> bool {
-        self.report.question.from.iter().any(|value| matches!(value, TreatmentValue::Level(_)))
-    }
-
     pub(super) fn classes(&self) -> Markup {
         let classes = &self.report.classes;
-        let body = html! {
-            @if classes.len() == 1 {
-                p { "There is one class: no hidden classes are told apart." }
-            } @else {
+        let body = match classes.len() {
+            1 => self.single_class(),
+            _ => html! {
                 p {
-                    "Classes are inferred from how units respond, not from a column of the data. The bar shows the \
-                     sizes of the classes."
+                    "Classes are inferred from how units respond, not from a column of the data. A unit belongs to a class with a \
+                     probability, and counts for each class by it: sizes, means and effects are sums over these probabilities."
                 }
                 div.shares aria-hidden="true" { @for class in classes { (share_bar(class)) } }
-                (class_legend(classes.len()))
-            }
-            div.grid2 { @for class in classes { (self.class_card(class)) } }
+                p.legend {
+                    @for class in classes {
+                        span class=(class_colour(class.class)) {
+                            i {} "class " (class.class) ": " (format_percent(class.share)) " of units"
+                        }
+                    }
+                }
+                @if self.report.profiles == ProfileBasis::NotIdentified {
+                    p {
+                        "The treatment takes few values, and each unit received one of them: the data do not show which class under \
+                         one treatment is which under another. So nothing is said here of single classes; averages over all units do not \
+                         depend on it."
+                    }
+                } @else {
+                    div.masonry { (self.class_responses()) (self.class_profiles()) }
+                }
+            },
         };
         section("classes", "The classes", &body)
     }
 
-    fn class_card(&self, class: &ClassSummary) -> Markup {
-        let (units, share) = (pluralise(class.units, "unit"), format_percent(class.share));
+    /// Whether the fit compared numbers of classes.
+    pub(super) fn tested_classes(&self) -> bool {
+        let verdicts = self.report.verdicts.iter();
+        let mut of_number = verdicts.filter(|own| own.assumption == Assumption::NumberOfClasses);
+        of_number.any(|own| own.grade != Grade::NotTested)
+    }
+
+    /// How many classes there are, in a sentence.
+    pub(super) fn class_sentence(&self) -> String {
+        let units = pluralise(self.report.model.fit.units.total(), "unit");
+        match (self.report.classes.len(), self.tested_classes()) {
+            (1, false) => "The model was given one class: no hidden classes are told apart.".to_owned(),
+            (k, false) => format!("The model was given {k} hidden classes of units that respond differently."),
+            (1, true) => format!("No hidden classes could be shown with these {units}."),
+            (k, true) => format!("The {units} of the fit support {k} hidden classes that respond differently."),
+        }
+    }
+
+    fn single_class(&self) -> Markup {
+        let covariates = &self.report.classes[0].covariates;
+        let row = |own: &CovariateMeans| vec![own.name.clone(), number(own.mean)];
+        let rows: Vec<Vec<String>> = covariates.iter().map(row).collect();
         html! {
-            div class={ "card " (class_colour(class.class)) } {
-                h3 { span.swatch {} "Class " (class.class) ": " (units) ", " (share) }
-                @if class.units == 0 {
-                    p { "This is the most probable class of none of these units." }
-                } @else {
-                    (self.class_members(class))
-                    (self.class_responses(class))
+            p {
+                (self.class_sentence())
+                " That does not mean that all units respond alike: differences may be smaller than these units can show."
+            }
+            @if !rows.is_empty() {
+                div.masonry { div.card { h3 { "Means of the covariates" } (table(&["covariate", "mean"], &rows)) } }
+            }
+        }
+    }
+
+    /// One table with the mean outcomes of every class, and its effects.
+    fn class_responses(&self) -> Markup {
+        let question = &self.report.question;
+        let text = |t: &[TreatmentValue]| treatment_text(&question.treatments, t);
+        // a median of levels means nothing
+        let has_median = self.end_names() == ["low", "high"];
+        let mut rows = Vec::new();
+        let outcomes = self.report.classes[0].responses.len();
+        for o in 0..outcomes {
+            for class in &self.report.classes {
+                let ClassResponse { name, low, median, high } = &class.responses[o];
+                let group = EffectGroup::Class(class.class);
+                let average = self.average(name, group);
+                let effect = |own: &AverageEffect| {
+                    let [effect, lower, upper] = [own.effect, own.lower, own.upper].map(number);
+                    format!("{effect} ({lower} to {upper})")
+                };
+                let label = match outcomes {
+                    1 => format!("class {}", class.class),
+                    _ => format!("{name}, class {}", class.class),
+                };
+                let mut row = vec![label, number(*low)];
+                row.extend(has_median.then(|| number(*median)));
+                row.push(number(*high));
+                row.push(average.map_or_else(|| "–".to_owned(), effect));
+                rows.push(row);
+            }
+        }
+        let mut head = vec!["mean outcome under".to_owned(), text(&question.from)];
+        head.extend(has_median.then(|| format!("{} (median)", text(&question.median))));
+        head.extend([text(&question.to), "average effect".to_owned()]);
+        let head: Vec<&str> = head.iter().map(String::as_str).collect();
+        html! {
+            div.card {
+                h3 { "How the classes respond" }
+                (table(&head, &rows))
+                p.soft {
+                    "Means are the model's predictions. Average effects are estimated on their own and need not equal the difference \
+                     of the means."
                 }
             }
         }
     }
 
-    /// How the units of a class differ from the others.
-    fn class_members(&self, class: &ClassSummary) -> Markup {
-        if class.covariates.is_empty() {
+    /// One table with the means of covariates in every class.
+    fn class_profiles(&self) -> Markup {
+        let classes = &self.report.classes;
+        let count = classes[0].covariates.len();
+        if count == 0 {
             return html! {};
         }
-        if self.report.classes.len() == 1 {
-            let row = |c: &CovariateMeans| vec![c.name.clone(), number(c.mean)];
-            let rows: Vec<Vec<String>> = class.covariates.iter().map(row).collect();
-            return html! { p { "Means of the covariates:" } (table(&["covariate", "mean"], &rows)) };
-        }
-        let row = |c: &CovariateMeans| {
-            vec![c.name.clone(), number(c.mean), number(c.others), format!("{:+.2}", c.gap)]
+        let row = |j: usize| {
+            let own: Vec<&CovariateMeans> = classes.iter().map(|class| &class.covariates[j]).collect();
+            let largest = own.iter().max_by(|a, b| a.gap.abs().total_cmp(&b.gap.abs()));
+            let difference = largest.map_or_else(String::new, |c| {
+                let clear = if c.is_clear { "" } else { ", not clear" };
+                format!("{:.2} ± {:.2}{clear}", c.gap.abs(), c.standard_error)
+            });
+            let means = own.iter().map(|own| number(own.mean));
+            [vec![own[0].name.clone()], means.collect(), vec![difference]].concat()
         };
-        let rows: Vec<Vec<String>> = class.covariates.iter().map(row).collect();
+        let rows: Vec<Vec<String>> = (0..count).map(row).collect();
+        let names: Vec<String> = classes.iter().map(|class| format!("class {}", class.class)).collect();
+        let largest = if classes.len() == 2 { "difference (sd)" } else { "largest difference (sd)" };
+        let head: Vec<&str> =
+            std::iter::once("mean of").chain(names.iter().map(String::as_str)).chain([largest]).collect();
+        let basis = match self.report.profiles {
+            ProfileBasis::EqualTreatments => {
+                "Means compare units that received the same treatment, or similar ones, so that a class which shows under some \
+                 treatments only does not take on the covariates of the units that received them."
+            }
+            ProfileBasis::AllUnits | ProfileBasis::NotIdentified => {
+                "Means are over all units, whatever treatment they received."
+            }
+        };
         html! {
-            p { (describe_members(&class.covariates)) }
-            details open {
-                summary { "Means in this class and in the others (difference in standard deviations)" }
-                (table(&["covariate", "this class", "others", "difference"], &rows))
+            div.card {
+                h3 { "Who is in the classes" }
+                ul { @for line in self.profile_sentences() { li { (line) } } }
+                (table(&head, &rows))
+                p.soft {
+                    (basis)
+                    " Differences are in standard deviations, with their standard error; one is clear if it is at least 0.2 and more \
+                     than chance explains."
+                }
             }
         }
     }
 
-    fn class_responses(&self, class: &ClassSummary) -> Markup {
-        let question = &self.report.question;
-        let row = |response: &ClassResponse| {
-            let ClassResponse { name, low, median, high } = response;
-            vec![name.clone(), number(*low), number(*median), number(*high)]
-        };
-        let rows: Vec<Vec<String>> = class.responses.iter().map(row).collect();
-        let text = |t: &[TreatmentValue]| treatment_text(&question.treatments, t);
-        if self.has_levels() {
-            // a median of levels means nothing
-            let row = |response: &ClassResponse| {
-                vec![response.name.clone(), number(response.low), number(response.high)]
-            };
-            let rows: Vec<Vec<String>> = class.responses.iter().map(row).collect();
-            return table(&["mean response", &text(&question.from), &text(&question.to)], &rows);
+    /// What is clearly different in each class. Of two classes the first is described: the other is the opposite.
+    fn profile_sentences(&self) -> Vec<String> {
+        let classes = &self.report.classes;
+        let described = if classes.len() == 2 { &classes[..1] } else { &classes[..] };
+        let sentences: Vec<String> = described.iter().filter_map(describe_members).collect();
+        if sentences.is_empty() {
+            return vec![
+                "No covariate is clearly different between the classes: before the treatment, their units look alike."
+                    .to_owned(),
+            ];
         }
-        html! {
-            (table(&["mean response", "low", "median", "high"], &rows))
-            p.soft {
-                "low: " (text(&question.from)) "; median: " (text(&question.median)) "; high: " (text(&question.to))
-            }
-        }
+        sentences
     }
 
-    pub(super) fn curves(&self) -> Markup {
-        let intervals = if self.has_levels() { "Bars" } else { "Bands" };
-        let level = format_number(100.0 * self.report.question.level);
-        let axis = self.dose_axis();
-        let body = html! {
-            p {
-                "The mean outcome of each class if all its units had received the same treatment. " (intervals)
-                " are averages of the units' " (level) "% intervals."
-                (self.held_note(&self.report.curves)) (self.drawn_outcomes_note())
-            }
-            (class_legend(self.report.classes.len()))
-            div.grid2 {
-                @for outcome in &self.report.curves.outcomes { div.card { (curve_figure(&axis, outcome)) } }
-            }
-            @if let Some(curves) = &self.report.dose_curves { (self.dose_curves(curves)) }
-        };
-        section("curves", self.curves_title(), &body)
-    }
-
-    /// The title of the section with curves, or bars.
-    pub(super) fn curves_title(&self) -> &'static str {
-        if self.has_levels() { "Outcomes under each level" } else { "Dose-response curves" }
-    }
-
-    /// What the other treatments are while levels or amounts vary.
-    fn held_note(&self, curves: &Curves) -> String {
-        let (names, grid) = (&self.report.question.treatments, &curves.grid);
-        let held = |j: &usize| grid.iter().all(|t| t[*j] == grid[0][*j]);
-        if !self.has_levels() || names.len() == 1 {
-            return String::new();
-        }
-        let held: Vec<usize> = (0..names.len()).filter(held).collect();
-        let names: Vec<String> = held.iter().map(|&j| names[j].clone()).collect();
-        let values: Vec<TreatmentValue> = held.iter().map(|&j| grid[0][j].clone()).collect();
-        let (held, curve) = (treatment_text(&names, &values), self.spec.provenance.curve());
-        format!(" All units have {held}; other values: {curve}.")
-    }
-
-    /// Which outcomes are drawn if there are many, and how those with many elements are summarised.
-    pub(super) fn drawn_outcomes_note(&self) -> String {
-        let (all, drawn) = (&self.report.data.outcomes, self.report.curves.outcomes.len());
-        let mut note = String::new();
-        if all.iter().any(|outcome| outcome.elements > 1) {
-            note += " For an outcome with several values, their mean is shown.";
-        }
-        if all.len() > drawn {
-            note += &format!(" The {drawn} of {} outcomes with the largest effects are drawn.", all.len());
-        }
-        note
-    }
-
-    /// The curves over the amount of one treatment while another is at its most frequent level.
-    fn dose_curves(&self, curves: &Curves) -> Markup {
-        let names = &self.report.question.treatments;
-        let amounts =
-            |j: usize| -> Option<Vec<f64>> { curves.grid.iter().map(|t| amount(&t[j..=j])).collect() };
-        let varying = (0..names.len()).filter_map(|j| Some((j, amounts(j)?)));
-        let Some((j, places)) = varying.into_iter().find(|(_, places)| places[0] != places[places.len() - 1])
-        else {
-            return html! {};
-        };
-        let labels = curves.grid.iter().map(|t| treatment_text(names, t)).collect();
-        let axis = DoseAxis { places, title: names[j].clone(), labels, levels: None, marks: Vec::new() };
-        html! {
-            h3 { "Dose-response curves over " (names[j]) }
-            p { "The same for other amounts of " (names[j]) "; bands are averages of intervals." (self.held_note(curves)) }
-            div.grid2 {
-                @for outcome in &curves.outcomes { div.card { (curve_figure(&axis, outcome)) } }
-            }
-        }
-    }
-}
-
-fn curve_figure(axis: &DoseAxis, outcome: &OutcomeCurves) -> Markup {
-    let ends = outcome.classes.iter().flat_map(|curve| curve.lower.iter().chain(&curve.upper));
-    let mut chart = axis.chart(padded_range(ends.copied()), &outcome.name);
-    for (k, curve) in outcome.classes.iter().enumerate() {
-        axis.draw_band(&mut chart, &class_colour(k), curve);
-    }
-    for (k, curve) in outcome.classes.iter().enumerate() {
-        axis.draw(&mut chart, &class_colour(k), curve, (k, outcome.classes.len()));
-    }
-    axis.draw_marks(&mut chart);
-    let mut rows = Vec::new();
-    for (i, label) in axis.labels.iter().enumerate() {
-        let describe = |(k, curve): (usize, &Curve)| {
-            let [mean, low, high] = [curve.mean[i], curve.lower[i], curve.upper[i]].map(number);
-            format!("class {k}: {mean} ({low} to {high})")
-        };
-        let lines: Vec<String> = outcome.classes.iter().enumerate().map(describe).collect();
-        let (from, to) = axis.interval_at(i);
-        chart.tooltip(from, to, &format!("{label}\n{}", lines.join("\n")));
-        let means = outcome.classes.iter().map(|curve| number(curve.mean[i]));
-        rows.push(std::iter::once(label.clone()).chain(means).collect::<Vec<_>>());
-    }
-    let names: Vec<String> = (0..outcome.classes.len()).map(|k| format!("class {k}")).collect();
-    let head: Vec<&str> = std::iter::once("treatment").chain(names.iter().map(String::as_str)).collect();
-    let drawing = chart.into_svg(&format!("Dose-response curve of {} for each class", outcome.name));
-    let caption = format!("{}: mean response at each treatment.", short_name(&outcome.name));
-    figure(&drawing, &caption, Some(&table(&head, &rows)))
-}
-
-/// The amount of a single treatment; none for a level.
-fn amount(t: &[TreatmentValue]) -> Option<f64> {
-    match t {
-        [TreatmentValue::Number(value)] => Some(f64::from(*value)),
-        [TreatmentValue::Precise(value)] => Some(*value),
-        _ => None,
+    /// The average effect on an outcome over a group, if there is one.
+    pub(super) fn average(&self, outcome: &str, group: EffectGroup) -> Option<&AverageEffect> {
+        let mut averages = self.report.effects.averages.iter();
+        averages.find(|average| average.outcome == outcome && average.group == group)
     }
 }
 
@@ -343,17 +194,17 @@ fn share_bar(class: &ClassSummary) -> Markup {
     html! { span class=(class_colour(class.class)) data-tip=(tip) style=(style) {} }
 }
 
-/// The covariate in which a class differs most from the others, in a sentence.
-fn describe_members(covariates: &[CovariateMeans]) -> String {
-    let Some(covariate) = covariates.iter().find(|c| c.gap.is_finite() && c.gap.abs() >= NOTABLE_GAP) else {
-        return "Before the treatment, its units are similar to the others; only their response differs."
-            .to_owned();
+/// The covariates in which a class is clearly different from the others, in a sentence; none without such.
+fn describe_members(class: &ClassSummary) -> Option<String> {
+    let describe = |own: &CovariateMeans| {
+        let direction = match (own.gap > 0.0, own.gap.abs() >= LARGE_GAP) {
+            (true, true) => "much higher",
+            (true, false) => "somewhat higher",
+            (false, true) => "much lower",
+            (false, false) => "somewhat lower",
+        };
+        format!("{} is {direction}", own.name)
     };
-    let direction = match (covariate.gap > 0.0, covariate.gap.abs() >= LARGE_GAP) {
-        (true, true) => "much higher",
-        (true, false) => "somewhat higher",
-        (false, true) => "much lower",
-        (false, false) => "somewhat lower",
-    };
-    format!("In this class, {} is {direction} than in the others.", covariate.name)
+    let clear: Vec<String> = class.covariates.iter().filter(|own| own.is_clear).take(3).map(describe).collect();
+    (!clear.is_empty()).then(|| format!("In class {}, {} than in the others.", class.class, clear.join(", ")))
 }

@@ -1,15 +1,26 @@
 //! The effects of the high treatment against the low one.
 
-use cfqp::ask::{AverageEffect, EffectGroup, Flag};
-use cfqp::report::OutcomeEffects;
+use cfqp::ask::{AverageEffect, EffectGroup};
+use cfqp::report::{OutcomeEffects, CovariateSplit};
 use maud::{Markup, html};
 
 use super::Page;
 use super::elements::{
-    class_colour, class_legend, details, figure, number, section, short_name, table, treatment_text,
+    capitalise, class_colour, class_legend, details, figure, number, section, short_name, table, treatment_text,
 };
+use super::summary::{differs, p_text};
 use crate::chart::{Chart, padded_range};
-use crate::format::{format_count, format_percent, pluralise};
+use crate::format::{format_count, format_number, format_percent, pluralise};
+
+/// An average effect in a chart.
+pub(super) struct ForestRow {
+    pub name: String,
+    /// The style class of its colour.
+    pub class: String,
+    pub units: usize,
+    /// The effect and the ends of its interval.
+    pub numbers: [f64; 3],
+}
 
 impl Page<'_> {
     pub(super) fn effects(&self) -> Markup {
@@ -25,16 +36,20 @@ impl Page<'_> {
                 (first) " one (" (low) "). It is positive if the outcome is higher under the " (second) " treatment."
                 (self.drawn_outcomes_note())
             }
-            p { (self.flag_counts()) }
-            (class_legend(self.report.classes.len()))
-            div.grid2 {
+            (self.flag_counts())
+            div.masonry {
                 @for outcome in &effects.outcomes {
                     div.card {
+                        h3 { "Average effects on " (short_name(&outcome.name)) }
                         p { (self.effect_sentence(&outcome.name)) }
-                        (self.effect_histogram(outcome))
                         (self.average_effects(&outcome.name))
                         (self.plain_estimates(&outcome.name))
                     }
+                    div.card {
+                        h3 { "Effects on " (short_name(&outcome.name)) " of single units" }
+                        (self.effect_histogram(outcome))
+                    }
+                    (self.subgroups(&outcome.name))
                 }
             }
             @if effects.outcomes.len() < question.outcomes.len() {
@@ -64,93 +79,163 @@ impl Page<'_> {
     }
 
     /// How many of the answers have warnings.
-    fn flag_counts(&self) -> String {
-        let (effects, units) = (&self.report.effects, pluralise(self.report.data.units, "unit"));
-        let flagged = Flag::ALL.into_iter().filter_map(|flag| {
-            let number = match flag {
-                // a report is on units with outcomes
-                Flag::NoOutcome => 0,
-                Flag::ExtremeValue => effects.extreme_value,
-                Flag::OffSupport => effects.off_support,
-                Flag::AmbiguousClass => effects.ambiguous_class,
-                Flag::StartsDisagree => effects.starts_disagree,
-                Flag::NotIdentified => effects.not_identified,
-                Flag::ExtremeAnswer => effects.extreme_answer,
-                Flag::SingleMember => effects.single_member,
-            };
-            (number > 0).then(|| format!("{} {flag} ({})", format_count(number), flag.description()))
-        });
-        let flagged: Vec<String> = flagged.collect();
-        if flagged.is_empty() {
-            return format!("The answers for all {units} have no warnings.");
+    fn flag_counts(&self) -> Markup {
+        let effects = &self.report.effects;
+        let (units, flags) = (pluralise(effects.units, "unit"), effects.flags());
+        html! {
+            @if flags.is_empty() {
+                p { "The answers for all " (units) " have no warnings." }
+            } @else {
+                p { (format_count(effects.ok)) " of " (units) " without warnings. The others have one or more:" }
+                ul {
+                    @for (flag, count) in flags {
+                        li { (pluralise(count, "unit")) ": " (flag.description()) " " span.soft { "(" (flag) ")" } }
+                    }
+                }
+            }
         }
-        format!("{} of {units} without warnings. Flagged: {}.", format_count(effects.ok), flagged.join("; "))
     }
 
     fn effect_histogram(&self, outcome: &OutcomeEffects) -> Markup {
         let histogram = &outcome.histogram;
-        let bins = histogram.counts[0].len();
-        let total = |i: usize| histogram.counts.iter().map(|counts| counts[i]).sum::<usize>();
-        let max_count = (0..bins).map(total).max().unwrap_or(1) as f64;
+        let (bins, groups) = (histogram.weights[0].len(), histogram.weights.len());
+        let total = |i: usize| histogram.weights.iter().map(|weights| weights[i]).sum::<f64>();
+        let most = (0..bins).map(total).fold(1.0, f64::max);
         let title = format!("effect on {}", short_name(&outcome.name));
-        let mut chart = Chart::new((histogram.low, histogram.high), (0.0, 1.05 * max_count), &title, "units");
+        let mut chart = Chart::new((histogram.low, histogram.high), (0.0, 1.05 * most), &title, "units");
         let step = (histogram.high - histogram.low) / bins as f64;
         let mut rows = Vec::new();
         for i in 0..bins {
             let (from, to) = (histogram.low + i as f64 * step, histogram.low + (i + 1) as f64 * step);
             let mut row = vec![format!("{} to {}", number(from), number(to))];
-            let mut bottom = 0;
-            for (k, counts) in histogram.counts.iter().enumerate() {
-                if counts[i] > 0 {
-                    let top = bottom + counts[i];
-                    chart.bar(&class_colour(k), (from, bottom as f64), (to, top as f64));
-                    bottom = top;
+            let mut bottom = 0.0;
+            for (k, weights) in histogram.weights.iter().enumerate() {
+                let class = if groups == 1 { "accent".to_owned() } else { class_colour(k) };
+                if weights[i] > 0.05 {
+                    chart.bar(&class, (from, bottom), (to, bottom + weights[i]));
                 }
-                row.push(format_count(counts[i]));
+                bottom += weights[i];
+                row.push(if groups == 1 { format!("{:.0}", weights[i]) } else { format!("{:.1}", weights[i]) });
             }
-            chart.tooltip(from, to, &format!("{}: {}", row[0], pluralise(bottom, "unit")));
+            chart.tooltip(from, to, &format!("{}: {}", row[0], pluralise(bottom.round() as usize, "unit")));
             rows.push(row);
         }
         if histogram.low < 0.0 && histogram.high > 0.0 {
             chart.vertical_rule(0.0, "no effect");
         }
-        let names: Vec<String> = (0..histogram.counts.len()).map(|k| format!("class {k}")).collect();
+        let names: Vec<String> = match groups {
+            1 => vec!["units".to_owned()],
+            _ => (0..groups).map(|k| format!("class {k}")).collect(),
+        };
         let head: Vec<&str> = std::iter::once("effect").chain(names.iter().map(String::as_str)).collect();
-        let (share, name) = (format_percent(outcome.higher), short_name(&outcome.name));
-        let caption =
-            format!("Distribution of the units' effects. For {share} of units, {name} would be higher.");
+        let [low, high] = outcome.middle.map(|value| self.effect_text(&outcome.name, value));
+        let by_class = if groups > 1 { " Every unit counts for each class by its probability of it." } else { "" };
+        let caption = format!(
+            "The units' point answers: 80% lie between {low} and {high}, and {} are above 0. Single answers have wide intervals, so \
+             this is not the share of units that gain.{by_class}",
+            format_percent(outcome.higher),
+        );
         let drawing = chart.into_svg(&format!("Histogram of the effects on {}", outcome.name));
-        figure(&drawing, &caption, Some(&table(&head, &rows)))
+        html! {
+            @if groups > 1 { (class_legend(groups)) }
+            (figure(&drawing, &caption, Some(&table(&head, &rows))))
+        }
+    }
+
+    /// The averages of an outcome that the report shows as rows of a chart.
+    pub(super) fn forest_rows(&self, outcome: &str) -> Vec<ForestRow> {
+        let row = |average: &AverageEffect| ForestRow {
+            name: group_name(average.group),
+            class: match average.group {
+                EffectGroup::Class(k) => class_colour(k),
+                EffectGroup::Supported | EffectGroup::All | EffectGroup::Ok => "ink".to_owned(),
+            },
+            units: average.units,
+            numbers: [average.effect, average.lower, average.upper],
+        };
+        self.averages_to_show(outcome).into_iter().map(row).collect()
+    }
+
+    /// Average effects as dots with their intervals.
+    pub(super) fn forest(&self, outcome: &str, rows: &[ForestRow], label: &str) -> Markup {
+        let scale = if self.is_share(outcome) { 100.0 } else { 1.0 };
+        let names: Vec<String> = rows.iter().map(|row| row.name.clone()).collect();
+        let ends = rows.iter().flat_map(|row| row.numbers).chain([0.0]);
+        let title = match self.is_share(outcome) {
+            true => "average effect in percentage points".to_owned(),
+            false => format!("average effect on {}", short_name(outcome)),
+        };
+        let mut chart = Chart::with_rows(padded_range(ends.map(|value| scale * value)), &names, &title);
+        chart.line("faint dashed", [(0.0, -0.5), (0.0, rows.len() as f64 - 0.5)].into_iter());
+        for (i, row) in rows.iter().enumerate() {
+            let ([effect, lower, upper], y) = (row.numbers.map(|value| scale * value), i as f64);
+            chart.line(&row.class, [(lower, y), (upper, y)].into_iter());
+            chart.circle(&format!("dot {}", row.class), effect, y, 5.0);
+            let [effect, lower, upper] = row.numbers.map(|value| self.effect_text(outcome, value));
+            let units = pluralise(row.units, "unit");
+            chart.row_tooltip(i, &format!("{}: {effect} ({lower} to {upper}), {units}", row.name));
+        }
+        chart.into_svg(label)
     }
 
     fn average_effects(&self, outcome: &str) -> Markup {
-        let averages = self.averages_to_show(outcome);
-        let names: Vec<String> = averages.iter().map(|average| group_name(average.group)).collect();
-        let ends = padded_range(averages.iter().flat_map(|a| [a.lower, a.upper, 0.0]));
-        let mut chart = Chart::with_rows(ends, &names, "average effect with its interval");
-        let mut rows = Vec::new();
-        for (i, average) in averages.iter().enumerate() {
-            let class = match average.group {
-                EffectGroup::Class(k) => class_colour(k),
-                EffectGroup::Supported | EffectGroup::All | EffectGroup::Ok => "ink".to_owned(),
-            };
-            let y = i as f64;
-            chart.line(&class, [(average.lower, y), (average.upper, y)].into_iter());
-            chart.circle(&format!("dot {class}"), average.effect, y, 5.0);
-            let [effect, low, high] = [average.effect, average.lower, average.upper].map(number);
-            chart.row_tooltip(i, &format!("{}: {effect} ({low} to {high})", names[i]));
-            rows.push(effect_row(&names[i], average));
+        let rows = self.forest_rows(outcome);
+        let drawing = self.forest(outcome, &rows, &format!("Average effects on {outcome}, by group of units"));
+        let level = format_number(100.0 * self.report.question.level);
+        let caption = format!(
+            "{level}% intervals. The direction is uncertain if an interval crosses the dashed line at 0."
+        );
+        let numbers: Vec<Vec<String>> = rows.iter().map(|row| self.forest_numbers(outcome, row)).collect();
+        figure(&drawing, &caption, Some(&table(&["group", "units", "effect", "lower", "upper"], &numbers)))
+    }
+
+    fn forest_numbers(&self, outcome: &str, row: &ForestRow) -> Vec<String> {
+        let numbers = row.numbers.map(|value| self.effect_text(outcome, value));
+        [vec![row.name.clone(), format_count(row.units)], numbers.to_vec()].concat()
+    }
+
+    /// The average effects in subgroups by the covariate that splits units most, and the others as a table.
+    fn subgroups(&self, outcome: &str) -> Markup {
+        let Some(strongest) = self.strongest_subgroup(outcome) else { return html! {} };
+        let row = |own: &cfqp::report::SplitGroup, class: &str| ForestRow {
+            name: own.name.clone(),
+            class: class.to_owned(),
+            units: own.units,
+            numbers: [own.effect, own.lower, own.upper],
+        };
+        let class = if differs(strongest) { "accent" } else { "ink" };
+        let rows: Vec<ForestRow> = strongest.groups.iter().map(|own| row(own, class)).collect();
+        let label = format!("Average effects on {outcome} by {}", strongest.covariate);
+        let drawing = self.forest(outcome, &rows, &label);
+        let own = self.report.effects.subgroups.iter().filter(|split| split.outcome == outcome);
+        let numbers: Vec<Vec<String>> = own
+            .flat_map(|split: &CovariateSplit| {
+                split.groups.iter().enumerate().map(move |(i, group)| {
+                    let name = format!("{} {}", split.covariate, group.name);
+                    let own = self.forest_numbers(outcome, &ForestRow { name, ..row(group, "ink") });
+                    let p = if i == 0 { p_text(split.p_value) } else { String::new() };
+                    [own, vec![p]].concat()
+                })
+            })
+            .collect();
+        let head = ["subgroup", "units", "effect", "lower", "upper", "equal effects"];
+        let level = format_number(100.0 * self.report.question.level);
+        let caption = format!(
+            "By {}, {level}% intervals. Numbers are split in thirds of the units; p-values are corrected for the number of covariates.",
+            strongest.covariate
+        );
+        html! {
+            div.card {
+                h3 { "Subgroups" }
+                p { (capitalise(&self.subgroup_sentence(outcome, strongest))) }
+                (figure(&drawing, &caption, Some(&table(&head, &numbers))))
+            }
         }
-        chart.line("faint dashed", [(0.0, -0.5), (0.0, averages.len() as f64 - 0.5)].into_iter());
-        let caption =
-            "Average effects. The direction is uncertain if an interval crosses the dashed line at 0.";
-        let drawing = chart.into_svg(&format!("Average effects on {outcome}, by group of units"));
-        figure(&drawing, caption, Some(&table(&["group", "units", "effect", "lower", "upper"], &rows)))
     }
 
     /// The averages over groups that are not the same as all units.
     fn averages_to_show(&self, outcome: &str) -> Vec<&AverageEffect> {
-        let (units, classes) = (self.report.data.units, self.report.classes.len());
+        let (units, classes) = (self.report.effects.units, self.report.classes.len());
         let is_shown = |average: &&AverageEffect| match average.group {
             EffectGroup::All => true,
             EffectGroup::Supported | EffectGroup::Ok => average.units < units,

@@ -37,7 +37,7 @@ pub(super) fn treatment_text(names: &[String], values: &[TreatmentValue]) -> Str
 /// A table; the first column is text, the others are numbers.
 pub(super) fn table(head: &[&str], rows: &[Vec<String>]) -> Markup {
     html! {
-        div.scroll {
+        div.scroll tabindex="0" {
             table {
                 thead { tr { @for cell in head { th scope="col" { (cell) } } } }
                 tbody {

@@ -3,7 +3,9 @@
 //! Each file writes one section of the page; all numbers come from [`cfqp::report::Report`]. Templates escape every text. The
 //! page works without its script, which only adds tooltips and shows one unit at a time.
 
+mod balance;
 mod classes;
+mod curves;
 mod effects;
 mod elements;
 mod observed;
@@ -11,6 +13,7 @@ mod overview;
 mod pictures;
 mod plain;
 mod rerun;
+mod summary;
 mod trust;
 mod units;
 
@@ -48,15 +51,14 @@ impl Page<'_> {
                     header {
                         h1 { "What would have happened under another treatment?" }
                         p.soft { "Data: " (name) ". Model: " (self.spec.model) "." }
-                        p.soft {
-                            "rho, the correlation of a unit's noise under both treatments: " (self.report.question.rho)
-                        }
+                    }
+                    main {
                         (self.summary())
+                        nav aria-label="Sections of the report" {
+                            @for (id, name) in self.section_names() { a href={ "#" (id) } { (name) } }
+                        }
+                        (self.sections())
                     }
-                    nav aria-label="Sections of the report" {
-                        @for (id, name) in self.section_names() { a href={ "#" (id) } { (name) } }
-                    }
-                    main { (self.sections()) }
                     footer { "Made by cfqp " (VERSION) ". The file is self-contained: it loads nothing." }
                     div #tip role="status" aria-hidden="true" {}
                     script { (PreEscaped(include_str!("script.js"))) }

@@ -18,7 +18,7 @@ const DOT: f64 = 4.0;
 impl Page<'_> {
     /// The distributions of the first outcomes.
     pub(super) fn outcome_figures(&self) -> Markup {
-        html! { @for outcome in &self.report.data.observed { (outcome_figure(outcome)) } }
+        html! { @for outcome in &self.report.data.observed { div.card { (outcome_figure(outcome)) } } }
     }
 
     /// The first outcomes against the first treatments.
@@ -26,17 +26,14 @@ impl Page<'_> {
         let data = &self.report.data;
         let (drawn, all) = (data.observed.len(), data.outcome_count);
         html! {
-            h3 { "Outcomes by treatment" }
-            p {
-                "What was observed under the treatments that units received. Units with different treatments may differ in \
-                 other ways, too: effects are in the sections below."
-                @if drawn < all { " The first " (drawn) " of " (all) " outcomes are drawn." }
-            }
-            div.grid2 {
-                @for outcome in &data.observed {
-                    @for own in &outcome.by_treatment { div { (self.by_treatment(outcome, own)) } }
+            @for outcome in &data.observed {
+                @for own in &outcome.by_treatment {
+                    div.card {
+                        h3 { (short_name(&outcome.name)) " by " (short_name(&own.treatment)) ", as observed" }
+                        (self.by_treatment(outcome, own))
+                        @if drawn < all { p.soft { "The first " (drawn) " of " (all) " outcomes are drawn." } }
+                    }
                 }
-                div { (self.outcome_ranges()) }
             }
         }
     }
@@ -108,8 +105,8 @@ impl Page<'_> {
             n => format!(" {} outside of the figure.", pluralise(n, "dot")),
         };
         format!(
-            "{name} {groups} {treatment}, with {level}% intervals.{marks}{outside} Observed means; not adjusted for \
-             covariates or hidden classes, so not an effect."
+            "{name}: observed means {groups} {treatment}, with {level}% intervals of the mean.{marks}{outside} Units with different \
+             treatments may differ in other ways: not adjusted for covariates or hidden classes, so not an effect."
         )
     }
 }
@@ -203,13 +200,14 @@ fn number_rows(chart: &mut Chart, outcome: &ObservedOutcome, own: &OutcomeByTrea
 
 /// A histogram of one treatment.
 pub(super) fn treatment_figure(treatment: &TreatmentDistribution) -> Markup {
-    let TreatmentDistribution { name, levels, range, histogram } = treatment;
+    let TreatmentDistribution { name, levels, range, values, histogram } = treatment;
     let text = match levels {
         Some(levels) => format!("{} levels", levels.len()),
         None => range_text(range),
     };
     let numbers = levels.is_none().then_some(range);
-    let bars = Bars { name, labels: levels.as_deref(), range: numbers, histogram, what: "unit" };
+    let labels = levels.as_deref().or(values.as_deref());
+    let bars = Bars { name, labels, range: numbers, histogram, what: "unit" };
     bars.figure(&format!("Distribution of {name}: {text}."))
 }
 
@@ -282,9 +280,11 @@ impl Bars<'_> {
         let number_at = |i: usize| self.labels.and_then(|labels| labels[i].parse::<f64>().ok());
         let low = number_at(0).unwrap_or(self.histogram.low);
         let high = number_at(last).unwrap_or(self.histogram.high);
+        // values half a step inside the ends, if there are steps
+        let margin = self.histogram.step.map_or(0.0, |step| 0.5 * step);
         let (from, to) = match self.labels {
             Some(labels) => (labels[i].clone(), labels[i].clone()),
-            None => (number(from), number(to)),
+            None => (number(from + margin), number(to - margin)),
         };
         match self.range {
             Some(range) if i == 0 && range.min < low => format!("{to} or less"),

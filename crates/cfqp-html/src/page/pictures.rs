@@ -61,15 +61,17 @@ impl Page<'_> {
     /// The factual and the counterfactual outcome, their difference, and the width of the intervals.
     pub(super) fn images(&self, unit: &UnitSummary) -> Markup {
         html! {
-            div.pictures {
-                @for picture in self.unit_pictures(unit) {
-                    figure {
-                        img alt=(format_args!("Unit {}: {}", unit.id, picture.caption)) src=(picture.uri());
-                        figcaption { (picture.caption) }
+            div {
+                div.pictures {
+                    @for picture in self.unit_pictures(unit) {
+                        figure {
+                            img alt=(format_args!("Unit {}: {}", unit.id, picture.caption)) src=(picture.uri());
+                            figcaption { (picture.caption) }
+                        }
                     }
                 }
+                (self.channel_means(unit))
             }
-            (self.channel_means(unit))
         }
     }
 

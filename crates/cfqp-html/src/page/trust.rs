@@ -6,28 +6,44 @@ use cfqp::report::LevelCoverage;
 use maud::{Markup, html};
 
 use super::Page;
-use super::elements::{capitalise, figure, section, table};
+use super::elements::{capitalise, details, figure, section, table};
 use crate::chart::{Chart, base_models, chart_class_scores};
 use crate::format::{format_number, format_percent, pluralise};
 
-/// The figure of a verdict and its limits; nothing if the assumption was not tested.
-fn describe_figure(verdict: &Verdict) -> String {
-    let three = |value: f64| format_number((1000.0 * value).round() / 1000.0);
-    let (ok, failed) = (three(verdict.limits.ok), three(verdict.limits.failed));
-    match verdict.figure.map(three) {
-        None => String::new(),
-        Some(figure) if verdict.limits.larger_is_better() => {
-            format!("Figure: {figure}; ok from {ok}, failed below {failed}.")
-        }
-        Some(figure) => format!("Figure: {figure}; ok up to {ok}, failed above {failed}."),
+/// What the figure of a verdict is.
+fn figure_name(assumption: Assumption) -> &'static str {
+    match assumption {
+        Assumption::Separation => "the share of units whose most probable class has a probability of at least 0.9",
+        Assumption::Overlap => "the share of units for which similar units received these treatments",
+        Assumption::AgreementOfStarts => "the agreement of other solutions with this one",
+        Assumption::Calibration => "the share of observed outcomes inside their intervals",
+        Assumption::NumberOfClasses => "the share of units in the smallest class, or 0 if one class suffices",
+        Assumption::PredictivePower => "the share of the variance of held-out outcomes that is predicted",
+        Assumption::PlainAgreement => "the distance between the two estimates in standard errors",
+        Assumption::Identification => "the share of units whose effect does not depend on which class is which",
     }
+}
+
+/// How a verdict is graded, in words; none if the assumption was not tested.
+fn describe_limits(verdict: &Verdict) -> Option<String> {
+    let two = |value: f64| format_number((100.0 * value).round() / 100.0);
+    let (figure, ok, failed) = (two(verdict.figure?), two(verdict.limits.ok), two(verdict.limits.failed));
+    let what = figure_name(verdict.assumption);
+    let limits = match verdict.limits.larger_is_better() {
+        true => format!("{ok} or more is ok, less than {failed} is failed, and what lies between is doubtful"),
+        false => format!("{ok} or less is ok, more than {failed} is failed, and what lies between is doubtful"),
+    };
+    Some(format!(
+        "Graded by {what}: {figure}. {} There may be other reasons for doubt, which the sentence above gives.",
+        capitalise(&limits) + "."
+    ))
 }
 
 impl Page<'_> {
     pub(super) fn trust(&self) -> Markup {
         let body = html! {
-            p { "The answers rest on assumptions. The data grade each of them as ok, doubtful or failed, where the fit tested it." }
-            div.grid2 {
+            p { "The answers rest on assumptions. The data grade each of them as ok, doubtful or failed, where they can test it." }
+            div.masonry {
                 @for verdict in &self.report.verdicts { (self.verdict_card(verdict)) }
                 (unverifiable_assumptions())
             }
@@ -48,11 +64,11 @@ impl Page<'_> {
         html! {
             div.card data-verdict=(verdict.assumption.name()) {
                 h3 { span class={ "badge " (grade) } { (grade) } (verdict.assumption.title()) }
-                p {
-                    (capitalise(&verdict.sentence)) ". "
-                    span.soft { (describe_figure(verdict)) }
-                }
+                p { (capitalise(&verdict.sentence)) "." }
                 (plot)
+                @if let Some(limits) = describe_limits(verdict) {
+                    (details("How it is graded", &html! { p.soft { (limits) } }))
+                }
             }
         }
     }
@@ -80,7 +96,7 @@ impl Page<'_> {
     }
 
     fn overlap(&self) -> Markup {
-        let (axis, shares) = (self.dose_axis(), &self.report.evidence.overlap);
+        let (axis, shares) = (self.treatment_axis(), &self.report.evidence.overlap);
         let mut chart = axis.chart((0.0, 1.05), "share of units");
         axis.draw_shares(&mut chart, shares);
         axis.draw_marks(&mut chart);
@@ -99,8 +115,7 @@ impl Page<'_> {
     fn starts(&self) -> Markup {
         let starts = self.report.model.fit.best_starts();
         if starts.is_empty() {
-            let is_one = self.report.classes.len() == 1;
-            return html! { @if is_one { p { "There is one class, so there is nothing to compare." } } };
+            return html! {};
         }
         let names: Vec<String> = starts.iter().map(|start| start.start.name().to_owned()).collect();
         let mut chart = Chart::with_rows((0.0, 1.0), &names, "agreement with the best start");
@@ -120,7 +135,7 @@ impl Page<'_> {
     fn calibration(&self) -> Markup {
         let points = &self.report.evidence.calibration;
         if points.is_empty() {
-            return html! { p { "Answers are probabilities: their intervals hold no outcomes." } };
+            return html! {};
         }
         let min = points.iter().map(|point| point.level.min(point.coverage)).fold(0.5, f64::min);
         let low = (10.0 * min).floor() / 10.0 - 0.02;
@@ -144,7 +159,7 @@ impl Page<'_> {
     fn number_of_classes(&self) -> Markup {
         let tried = &self.report.model.fit.candidates;
         if tried.iter().filter(|tried| tried.score().is_finite()).count() < 2 {
-            return html! { p { "Other numbers of classes were not compared." } };
+            return html! {};
         }
         let row = |tried: &ClassScore| {
             let mark = if tried.chosen { "chosen" } else { "" };

@@ -8,7 +8,7 @@ use cfqp::report::{Curve, OutcomeDistribution, UnitCurve, UnitSummary};
 use maud::{Markup, html};
 
 use super::Page;
-use super::elements::{class_colour, figure, number, section, short_name, table, treatment_text};
+use super::elements::{capitalise, class_colour, figure, number, section, short_name, table, treatment_text};
 use crate::chart::{Chart, padded_range};
 use crate::format::format_number;
 
@@ -59,9 +59,9 @@ impl Page<'_> {
                     }
                     (explain_flags(&unit.flags))
                 }
-                (self.outcomes(unit))
-                h3 { "Dose-response curve" }
+                (unit_legend(unit))
                 div.grid2 {
+                    (self.outcomes(unit))
                     @for curve in unit.curves.iter().take(MAX_OUTCOMES) { (self.unit_curve(unit, curve)) }
                 }
             }
@@ -90,7 +90,7 @@ impl Page<'_> {
                 figures.push(self.lines(unit, Series { name, x_title, elements, before }));
             }
         }
-        html! { (unit_legend(unit)) div.grid2 { @for figure in figures { (figure) } } }
+        html! { @for figure in figures { (figure) } }
     }
 
     fn is_drawn(&self, outcome: &str) -> bool {
@@ -163,16 +163,13 @@ impl Page<'_> {
             self.lines(unit, Series { name, x_title, elements: 0..outcomes.len(), before: Vec::new() })
         });
         html! {
-            (unit_legend(unit))
-            div.grid2 {
-                @if let Some(profile) = profile { (profile) }
-                @for (i, outcome) in drawn { (interval_figure(unit, i, &outcome.name)) }
-            }
+            @if let Some(profile) = profile { (profile) }
+            @for (i, outcome) in drawn { (interval_figure(unit, i, &outcome.name)) }
         }
     }
 
     fn unit_curve(&self, unit: &UnitSummary, curve: &UnitCurve) -> Markup {
-        let (axis, class) = (self.dose_axis(), class_colour(unit.class));
+        let (axis, class) = (self.treatment_axis(), class_colour(unit.class));
         let range = padded_range(curve.lower.iter().chain(&curve.upper).copied());
         let mut chart = axis.chart(range, &curve.name);
         let band = axis.band(&curve.lower, &curve.upper);
@@ -192,8 +189,13 @@ impl Page<'_> {
             chart.tooltip(from, to, &format!("{label}: {mean} ({low} to {high})"));
             rows.push(vec![label.clone(), mean, low, high]);
         }
-        let drawing = chart.into_svg(&format!("Dose-response curve of unit {} for {}", unit.id, curve.name));
-        let caption = format!("{} at each treatment", short_name(&curve.name));
+        let drawing = chart.into_svg(&format!("{} of unit {} by treatment", curve.name, unit.id));
+        let level = format_number(100.0 * self.report.question.level);
+        let caption = format!(
+            "{} of this unit by treatment. {}: {level}% interval of its outcome.",
+            short_name(&curve.name),
+            capitalise(axis.band_name()),
+        );
         figure(&drawing, &caption, Some(&table(&["treatment", "answer", "lower", "upper"], &rows)))
     }
 }

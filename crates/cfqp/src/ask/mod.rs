@@ -62,6 +62,7 @@ pub use options::AskOptions;
 pub use plain_check::PlainComparison;
 pub use question::{Ask, CurveQuestion, Question, Treatments};
 pub use rho::{Rho, RhoBound, RhoSource, UsedRho};
+pub(crate) use robust::EffectSample;
 pub(crate) use stream::WantedIds;
 pub use stream::{StreamBatch, UnitStream};
 pub use subgroup::{SubgroupEffect, SubgroupEffects, Subgroups};

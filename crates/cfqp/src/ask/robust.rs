@@ -120,6 +120,13 @@ pub(crate) struct EffectSample {
     pub(super) class_drives_treatment: bool,
 }
 
+impl EffectSample {
+    /// The doubly robust terms of outcome `o`, one per unit; none if there are none.
+    pub(crate) fn terms_of(&self, o: usize) -> Option<&[f64]> {
+        self.terms.as_ref().map(|terms| &terms.all[o][..])
+    }
+}
+
 impl Model {
     /// The units of `data` with outcomes, at most 5,000 evenly spaced ones, and what they say of `to` against `from`; none if no unit
     /// has an outcome.

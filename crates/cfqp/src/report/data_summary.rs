@@ -48,7 +48,10 @@ pub struct TreatmentDistribution {
     pub levels: Option<Vec<String>>,
     /// The range over all units; of levels, that of their positions.
     pub range: ValueRange,
-    /// The number of units per bin, as a single group; one bin per level.
+    /// The values of the bins, if there is one per value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub values: Option<Vec<String>>,
+    /// The number of units per bin, as a single group; one bin per level, or per value if there are few.
     pub histogram: Histogram,
 }
 
@@ -120,14 +123,15 @@ impl ReportContext<'_> {
 impl TreatmentDistribution {
     fn new(treatment: &TreatmentPlaces) -> Self {
         let places = || treatment.places.iter().copied();
-        let histogram = match &treatment.levels {
-            None => Histogram::from_values(1, &places().map(|place| (0, place)).collect::<Vec<_>>()),
-            Some(levels) => Histogram::of_positions(levels.len(), places()),
+        let (values, histogram) = match &treatment.levels {
+            None => Histogram::of_numbers(&treatment.places),
+            Some(levels) => (None, Histogram::of_positions(levels.len(), places())),
         };
         Self {
             name: treatment.name.clone(),
             levels: treatment.levels.clone(),
             range: ValueRange::from_values(places()),
+            values,
             histogram,
         }
     }

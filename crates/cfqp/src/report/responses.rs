@@ -1,33 +1,35 @@
-//! Responses to treatments: effects between two treatments, and dose-response curves of the classes.
+//! Responses to treatments: effects between two treatments.
 
 use serde::Serialize;
 
-use super::{Histogram, Outcome, ReportContext};
+use super::subgroups::CovariateSplit;
+use super::{Outcome, ReportContext, WeightedHistogram};
 use crate::Result;
-use crate::ask::{AnswerClass, Answers, AverageEffect, Averages, Diagnosis, PlainComparison};
-use crate::data::Units;
-use crate::data::table::TreatmentValue;
+use crate::ask::{Answers, AverageEffect, Averages, Diagnosis, Flag, PlainComparison};
 
 /// The largest number of outcomes that are drawn: if there are more, those with the largest effects.
 const MAX_DRAWN_OUTCOMES: usize = 8;
-/// The correlation of the noise with which classes answer where it is unknown: its mean.
-const UNKNOWN_RHO: f64 = 0.5;
-/// A class with fewer units has no means.
-const MIN_CLASS_UNITS: f64 = 1e-3;
 
 /// The effects of the high treatment against the low one.
 #[derive(Clone, Debug, Serialize)]
 pub struct Effects {
+    /// The number of units that effects are averaged over.
+    pub units: usize,
     /// For every outcome, the averages over the units on support, over all units, over those without a flag, and over each
     /// class.
     pub averages: Vec<AverageEffect>,
     /// For every outcome, the average over all units beside plain estimates of it. Empty if both treatments are equal, or if
     /// the data allow no plain estimate.
     pub plain: Vec<PlainComparison>,
+    /// For the outcomes that are drawn, the average effects in subgroups, those that differ most first. Empty if the average effects are
+    /// not doubly robust, or if there is no covariate to split by.
+    pub subgroups: Vec<CovariateSplit>,
     /// The distribution of the effects on each outcome that is drawn.
     pub outcomes: Vec<OutcomeEffects>,
     /// The number of units without a flag.
     pub ok: usize,
+    /// The number of units whose effect cannot be answered for: off support, not identified, or with an extreme value or answer.
+    pub unanswerable: usize,
     /// The number of units flagged [`AmbiguousClass`](crate::ask::Flag::AmbiguousClass).
     pub ambiguous_class: usize,
     /// The number of units flagged [`OffSupport`](crate::ask::Flag::OffSupport).
@@ -49,40 +51,37 @@ pub struct Effects {
 pub struct OutcomeEffects {
     /// The name of the outcome.
     pub name: String,
-    /// The share of units whose outcome is higher under the high treatment.
+    /// The share of units whose point answer is higher under the high treatment.
     pub higher: f64,
-    /// The number of units per bin, grouped by class.
-    pub histogram: Histogram,
+    /// The 10th and the 90th percentile of the units' point answers.
+    pub middle: [f64; 2],
+    /// The units' point answers. Where effects by class are identified, by class: every unit counts for each by its posterior.
+    pub histogram: WeightedHistogram,
 }
 
-/// The dose-response curves of the classes.
-#[derive(Clone, Debug, Serialize)]
-pub struct Curves {
-    /// The treatments: evenly spaced ones, or one per level.
-    pub grid: Vec<Vec<TreatmentValue>>,
-    /// The curves of each outcome that is drawn.
-    pub outcomes: Vec<OutcomeCurves>,
+impl Effects {
+    /// The flags that answers have, with the number of units that have them.
+    pub fn flags(&self) -> Vec<(Flag, usize)> {
+        let count = |flag: &Flag| match flag {
+            // a report is on units with outcomes
+            Flag::NoOutcome => 0,
+            Flag::ExtremeValue => self.extreme_value,
+            Flag::OffSupport => self.off_support,
+            Flag::AmbiguousClass => self.ambiguous_class,
+            Flag::StartsDisagree => self.starts_disagree,
+            Flag::NotIdentified => self.not_identified,
+            Flag::ExtremeAnswer => self.extreme_answer,
+            Flag::SingleMember => self.single_member,
+        };
+        Flag::ALL.into_iter().map(|flag| (flag, count(&flag))).filter(|(_, units)| *units > 0).collect()
+    }
 }
 
-/// The dose-response curves of one outcome.
-#[derive(Clone, Debug, Serialize)]
-pub struct OutcomeCurves {
-    /// The name of the outcome.
-    pub name: String,
-    /// The curve of each class.
-    pub classes: Vec<Curve>,
-}
-
-/// The mean answer of a class at every treatment over units by their probability of it, and the mean distances of the ends of their
-/// intervals around it. NaN for a class without units.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct Curve {
-    /// The mean answers.
-    pub mean: Vec<f64>,
-    /// The mean lower ends.
-    pub lower: Vec<f64>,
-    /// The mean upper ends.
-    pub upper: Vec<f64>,
+/// Whether a unit with this flag has no effect that could be relied on, however wide its interval.
+pub(super) fn is_unanswerable(diagnosis: &Diagnosis) -> bool {
+    [Flag::OffSupport, Flag::NotIdentified, Flag::ExtremeValue, Flag::ExtremeAnswer]
+        .into_iter()
+        .any(|flag| diagnosis.has(flag))
 }
 
 impl ReportContext<'_> {
@@ -104,32 +103,24 @@ impl ReportContext<'_> {
     pub(super) fn summarise_effects(&self, effects: &Answers, drawn: &[usize]) -> Result<Effects> {
         let mut averages = Averages::new(self.model, self.ask.level);
         averages.add(effects);
-        let distribution = |&o: &usize| {
-            let outcome = &self.outcomes[o];
-            let diagnoses = effects.diagnoses.iter().enumerate();
-            let values: Vec<(usize, f64)> =
-                diagnoses.map(|(i, diagnosis)| (diagnosis.class, outcome.mean(&effects.point, i))).collect();
-            let higher = values.iter().filter(|(_, effect)| *effect > 0.0).count();
-            OutcomeEffects {
-                name: outcome.name.clone(),
-                higher: higher as f64 / values.len() as f64,
-                histogram: Histogram::from_values(self.model.classes(), &values),
-            }
-        };
         let count = |has: fn(&Diagnosis) -> bool| effects.diagnoses.iter().filter(|d| has(d)).count();
         let (from, to) = (self.from.row(0), self.to.row(0));
-        let mut plain = Vec::new();
-        if from != to
-            && let Some(sample) = self.model.effect_sample(self.data, &from, &to, self.ask)?
+        let (mut plain, mut subgroups) = (Vec::new(), Vec::new());
+        if !self.compares_equal()
+            && let Some(sample) = self.model.effect_sample(self.all, &from, &to, self.ask)?
         {
             averages.correct(&sample);
             plain = self.model.compare_sample(&sample, &from, &to, self.ask)?;
+            subgroups = self.subgroup_effects(&sample, drawn)?;
         }
         Ok(Effects {
+            units: self.all.len(),
             averages: averages.finish(),
             plain,
-            outcomes: drawn.iter().map(distribution).collect(),
+            subgroups,
+            outcomes: drawn.iter().map(|&o| self.distribution(effects, o)).collect(),
             ok: count(Diagnosis::ok),
+            unanswerable: count(is_unanswerable),
             ambiguous_class: count(|diagnosis| diagnosis.ambiguous_class),
             off_support: count(|diagnosis| diagnosis.off_support),
             extreme_value: count(|diagnosis| diagnosis.extreme_value),
@@ -140,70 +131,31 @@ impl ReportContext<'_> {
         })
     }
 
-    /// The dose-response curves of the classes over the treatments `grid`, and the share of units for which each treatment is
-    /// within the support.
-    pub(super) fn class_curves(
-        &self,
-        grid: &[Units],
-        effects: &Answers,
-        drawn: &[usize],
-    ) -> Result<(Curves, Vec<f64>)> {
-        let empty = |&o: &usize| OutcomeCurves {
-            name: self.outcomes[o].name.clone(),
-            classes: vec![Curve::default(); self.model.classes()],
-        };
-        let mut outcomes: Vec<OutcomeCurves> = drawn.iter().map(empty).collect();
-        let mut overlap = Vec::new();
-        for t in grid {
-            let answers = self.model.outcomes(self.data, t, self.ask)?;
-            let supported = answers.diagnoses.iter().filter(|diagnosis| !diagnosis.off_support).count();
-            overlap.push(supported as f64 / answers.diagnoses.len() as f64);
-            let of_classes = self.class_answers(t)?;
-            for (curves, &o) in outcomes.iter_mut().zip(drawn) {
-                let all = |units: &Units| self.class_means(effects, o, |_| units);
-                let mean = self.class_means(effects, o, |k| &of_classes[k]);
-                let (point, lower, upper) = (all(&answers.point), all(&answers.lower), all(&answers.upper));
-                for (k, curve) in curves.classes.iter_mut().enumerate() {
-                    curve.mean.push(mean[k]);
-                    curve.lower.push(mean[k] + lower[k] - point[k]);
-                    curve.upper.push(mean[k] + upper[k] - point[k]);
-                }
+    fn distribution(&self, effects: &Answers, o: usize) -> OutcomeEffects {
+        let outcome = &self.outcomes[o];
+        let values: Vec<f64> =
+            (0..effects.diagnoses.len()).map(|i| outcome.mean(&effects.point, i)).collect();
+        let higher = values.iter().filter(|effect| **effect > 0.0).count();
+        let classes = if self.model.has_class_effects() { self.model.classes() } else { 1 };
+        let weights = |i: usize| -> Vec<f64> {
+            match classes {
+                1 => vec![1.0],
+                _ => (0..classes).map(|k| self.probability(effects, i, k)).collect(),
             }
+        };
+        OutcomeEffects {
+            name: outcome.name.clone(),
+            higher: higher as f64 / values.len() as f64,
+            middle: middle_share(&values),
+            histogram: WeightedHistogram::new(classes, &values, weights),
         }
-        let grid = grid.iter().map(|t| self.treatment_values(&t.row(0))).collect();
-        Ok((Curves { grid, outcomes }, overlap))
     }
+}
 
-    /// The probability that unit `i` belongs to class `k`.
-    pub(super) fn probability(&self, effects: &Answers, i: usize, k: usize) -> f64 {
-        f64::from(effects.posterior[i * self.model.classes() + k])
-    }
-
-    /// The answers of every class for all units under `t`.
-    pub(super) fn class_answers(&self, t: &Units) -> Result<Vec<Units>> {
-        let rho = self.model.used_rho(self.ask.rho).rho.unwrap_or(UNKNOWN_RHO) as f32;
-        let answer = |k: usize| {
-            let given = vec![k; self.data.len()];
-            self.model.answer_by_class(self.data, t, AnswerClass::Given(&given), rho)
-        };
-        (0..self.model.classes()).map(answer).collect()
-    }
-
-    /// The mean of outcome `o` over the units of each class, of values that may depend on the class; NaN for a class without units.
-    pub(super) fn class_means<'u>(
-        &self,
-        effects: &Answers,
-        o: usize,
-        values: impl Fn(usize) -> &'u Units,
-    ) -> Vec<f64> {
-        let mean = |k: usize| {
-            let units = values(k);
-            let each = (0..self.data.len()).map(|i| (self.probability(effects, i, k), i));
-            let (sum, n) = each.fold((0.0, 0.0), |(sum, n), (weight, i)| {
-                (sum + weight * self.outcomes[o].mean(units, i), n + weight)
-            });
-            if n > MIN_CLASS_UNITS { sum / n } else { f64::NAN }
-        };
-        (0..self.model.classes()).map(mean).collect()
-    }
+/// The 10th and the 90th percentile of `values`; NaN if there are none.
+pub(super) fn middle_share(values: &[f64]) -> [f64; 2] {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let Some(last) = sorted.len().checked_sub(1) else { return [f64::NAN; 2] };
+    [0.1, 0.9].map(|share| sorted[(share * last as f64).round() as usize])
 }

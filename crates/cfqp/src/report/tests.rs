@@ -1,8 +1,13 @@
+use rand::RngExt as _;
+
+use super::context::{CURVE_POINTS, default_contrast};
 use super::*;
 use crate::ask::StreamBatch;
 use crate::config::{Base, Classes};
+use crate::data::{Dataset, Units};
 use crate::fit::Fit;
 use crate::sim::Oscillator;
+use crate::stream;
 
 fn fit_oscillators(classes: usize) -> (UnitBatch, Model) {
     let data = Oscillator::default().simulate(300, 1).unwrap().data;
@@ -18,7 +23,12 @@ fn the_sections_of_a_report_agree_with_each_other() {
     assert_eq!((report.data.units, report.verdicts.len(), report.classes.len()), (300, 7, 3));
     assert_eq!(report.classes.iter().map(|class| class.units).sum::<usize>(), 300);
     let effects = &report.effects;
-    assert_eq!(effects.outcomes[0].histogram.counts.concat().iter().sum::<usize>(), 300);
+    // every unit counts for each class by its posterior
+    let counted: Vec<f64> = effects.outcomes[0].histogram.weights.iter().map(|own| own.iter().sum()).collect();
+    assert!((counted.iter().sum::<f64>() - 300.0).abs() < 1e-3, "{counted:?}");
+    for (class, counted) in report.classes.iter().zip(&counted) {
+        assert!((300.0 * class.share - counted).abs() < 1e-3, "{counted} units of {}", class.class);
+    }
     // the mean under the high treatment minus that under the low one is the class's effect
     for class in &report.classes {
         let ClassResponse { name, low, high, .. } = &class.responses[0];
@@ -26,8 +36,15 @@ fn the_sections_of_a_report_agree_with_each_other() {
         let average = effects.averages.iter().find(|a| a.outcome == *name && a.group == group).unwrap();
         assert!((high - low - average.effect).abs() < 1e-3, "{name}: {low}, {high}, {}", average.effect);
     }
-    let curves = report.curves.outcomes.iter().flat_map(|outcome| &outcome.classes);
-    assert!(curves.into_iter().all(|curve| curve.mean.len() == CURVE_POINTS));
+    assert_eq!(report.curves.kind, CurveKind::Amounts);
+    for outcome in &report.curves.outcomes {
+        assert_eq!((outcome.classes.len(), outcome.units_lower.len()), (3, CURVE_POINTS));
+        for curve in outcome.classes.iter().chain([&outcome.all]) {
+            assert_eq!(curve.mean.len(), CURVE_POINTS);
+            let is_inside = |i: usize| curve.lower[i] < curve.mean[i] && curve.mean[i] < curve.upper[i];
+            assert!((0..CURVE_POINTS).all(is_inside), "{curve:?}");
+        }
+    }
     let coverage: Vec<f64> = report.evidence.calibration.iter().map(|point| point.coverage).collect();
     assert!(coverage.windows(2).all(|pair| pair[0] <= pair[1]), "wider intervals cover more: {coverage:?}");
     assert!(report.units.len() >= 6 && report.units.iter().all(|unit| unit.answer.len() == 40));
@@ -81,6 +98,73 @@ fn two_values_of_a_treatment_are_compared_however_rare_one_is() {
     assert_eq!(contrast((0..=50).map(|i| i as f32).collect()), (5.0, 45.0));
 }
 
+/// Two classes with slopes 2 and 0.5, the first with 40% of the units. The first covariate drives treatment and outcome, the second
+/// changes the effect.
+fn confounded(n: usize, levels: bool) -> UnitBatch {
+    let rng = &mut stream(5, &["report"]);
+    let (mut x, mut t, mut y) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..n {
+        let (own, other): (f32, f32) = (rng.random_range(-1.0..1.0), rng.random_range(-1.0..1.0));
+        let drawn: f32 = 0.5 * own + rng.random_range(-1.0..1.0);
+        let dose = if levels { f32::from(u8::from(drawn > 0.0)) } else { drawn };
+        let slope = if rng.random_range(0.0..1.0) < 0.4 { 2.0 } else { 0.5 };
+        x.extend([own, other]);
+        t.push(dose);
+        y.push(own + (slope + other) * dose + 0.1 * rng.random_range(-1.0..1.0_f32));
+    }
+    let units = |elements: usize, values| Units::new("a", vec![elements], values).unwrap();
+    UnitBatch::from(Dataset::new(units(2, x), units(1, t), units(1, y)).unwrap())
+}
+
+fn report_on(units: &UnitBatch, classes: usize) -> Report {
+    let config = FitConfig { classes: Classes::Given(classes), base: Base::Linear, ..FitConfig::default() };
+    let model = Fit::new(config).run(&units.data).unwrap();
+    Report::new(&model, units, None, &ReportSpec::default()).unwrap()
+}
+
+#[test]
+fn a_treatment_of_two_values_is_asked_about_both_and_shows_no_single_classes() {
+    let report = report_on(&confounded(600, true), 2);
+    assert_eq!((report.curves.kind, report.curves.grid.len()), (CurveKind::Values, 2));
+    assert_eq!((report.profiles, report.curves.outcomes[0].classes.len()), (ProfileBasis::NotIdentified, 0));
+    assert!(report.classes.iter().all(|class| class.covariates.is_empty() && class.responses.is_empty()));
+    assert_eq!(report.effects.outcomes[0].histogram.weights.len(), 1);
+    let balance = report.balance.unwrap();
+    assert_eq!((balance.measure, balance.units.iter().sum::<usize>()), (BalanceMeasure::MeanDifference, 600));
+    assert_eq!(balance.covariates[0].name, "x0");
+    let (before, after) = balance.largest();
+    assert!(before > 0.5 && after.unwrap() < 0.12, "{before} {after:?}");
+    assert_eq!(report.data.treatments[0].values.as_deref().unwrap(), ["0", "1"]);
+}
+
+#[test]
+fn the_covariate_that_changes_the_effect_is_the_strongest_subgroup() {
+    let report = report_on(&confounded(600, false), 2);
+    let strongest = &report.effects.subgroups[0];
+    assert_eq!((&strongest.covariate[..], strongest.groups.len(), strongest.compared), ("x1", 3, 2));
+    assert!(strongest.p_value < 0.001, "{strongest:?}");
+    assert!(strongest.groups.windows(2).all(|pair| pair[0].effect < pair[1].effect), "{strongest:?}");
+    assert_eq!(strongest.groups.iter().map(|group| group.units).sum::<usize>(), 600);
+    let balance = report.balance.unwrap();
+    assert_eq!((balance.measure, &balance.covariates[0].name[..]), (BalanceMeasure::Correlation, "x0"));
+    let (before, after) = balance.largest();
+    assert!(before > 0.3 && after.unwrap() < 0.5 * before, "{before} {after:?}");
+    // the first class has 40% of the units, whoever received much
+    assert_eq!(report.profiles, ProfileBasis::EqualTreatments);
+    let mut shares: Vec<f64> = report.classes.iter().map(|class| class.share).collect();
+    shares.sort_by(f64::total_cmp);
+    assert!((shares[0] - 0.4).abs() < 0.06, "{shares:?}");
+    let profile = &report.classes[0].covariates;
+    assert!(profile.iter().all(|own| own.gap.abs() < 3.0 * own.standard_error + 0.1), "{profile:?}");
+}
+
+#[test]
+fn combinations_of_few_values_are_compared_as_they_were_received() {
+    let t = [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 0.0], [1.0, 0.0]].concat();
+    let [from, to] = default_contrast(&Units::new("t", vec![2], t).unwrap()).unwrap();
+    assert_eq!((from.values(), to.values()), (&[0.0, 0.0][..], &[1.0, 0.0][..]));
+}
+
 #[test]
 fn a_report_is_serialised_with_named_fields() {
     let (units, model) = fit_oscillators(3);
@@ -91,6 +175,8 @@ fn a_report_is_serialised_with_named_fields() {
     assert!(json["classes"][0]["responses"][0]["median"].is_f64());
     assert_eq!(json["evidence"]["calibration"][4]["level"], 0.9);
     assert_eq!(json["verdicts"][0]["limits"]["ok"], 0.9);
+    assert_eq!((&json["curves"]["kind"], &json["profiles"]), (&"amounts".into(), &"equal_treatments".into()));
+    assert!(json["balance"]["covariates"][0]["before"].is_f64(), "{}", json["balance"]);
 }
 
 #[test]

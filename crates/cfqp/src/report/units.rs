@@ -45,11 +45,11 @@ pub struct UnitSummary {
     pub lower: Vec<f32>,
     /// The upper ends of the intervals.
     pub upper: Vec<f32>,
-    /// The dose-response curves of the outcomes that are drawn.
+    /// The answers under every treatment, for the outcomes that are drawn.
     pub curves: Vec<UnitCurve>,
 }
 
-/// The dose-response curve of one unit and outcome; for an outcome with several elements, of their mean.
+/// The answers for one unit and outcome under every treatment; for an outcome with several elements, for their mean.
 #[derive(Clone, Debug, Serialize)]
 pub struct UnitCurve {
     /// The name of the outcome.
@@ -170,7 +170,7 @@ impl ReportContext<'_> {
         Units::new("treatment", t.shape().to_vec(), (0..t.len()).flat_map(farther).copied().collect())
     }
 
-    /// The dose-response curves of every unit of `batch` for the outcomes `drawn`.
+    /// The answers under every treatment for every unit of `batch` for the outcomes `drawn`.
     fn unit_curves(&self, batch: &UnitBatch, drawn: &[usize]) -> Result<Vec<Vec<UnitCurve>>> {
         let values = self.grid.iter().flat_map(|t| t.row(0).to_vec()).collect();
         let grid = Units::new("grid", self.grid[0].shape().to_vec(), values)?;
