@@ -10,9 +10,9 @@ use crate::model::{Model, Predictor};
 
 /// The gain of one more class, relative to that of the last class, above which the number of classes is doubtful.
 pub(super) const MAX_FURTHER_GAIN: f64 = 0.1;
-/// The shares of units with a clear class. Of tables separation never failed.
-pub(super) const SEPARATION_OK: f64 = 0.9;
-pub(super) const SEPARATION_FAILED: f64 = 0.7;
+/// The shares of units with a clear class: of larger outcomes, and of tables, whose answers take the class as uncertain as it is.
+pub(super) const SEPARATION: VerdictLimits = VerdictLimits { ok: 0.9, failed: 0.7 };
+pub(super) const TABLE_SEPARATION: VerdictLimits = VerdictLimits { ok: 0.5, failed: 0.0 };
 /// The share of units in the smallest class.
 pub(super) const CLASS_SIZE: VerdictLimits = VerdictLimits { ok: 0.05, failed: 0.005 };
 
@@ -35,9 +35,7 @@ impl Model {
     }
 
     fn separation_limits(&self) -> VerdictLimits {
-        // answers of a density take the class as uncertain as it is
-        let failed = if matches!(self.predictor, Predictor::Density(_)) { 0.0 } else { SEPARATION_FAILED };
-        VerdictLimits { ok: SEPARATION_OK, failed }
+        if matches!(self.predictor, Predictor::Density(_)) { TABLE_SEPARATION } else { SEPARATION }
     }
 
     /// Number of classes: the share of the smallest class, or 0 if one class suffices. Also doubtful if one more class

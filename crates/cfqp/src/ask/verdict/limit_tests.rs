@@ -1,7 +1,7 @@
 //! The limits of grades in docs/ASSUMPTIONS.md are those of the code.
 
 use super::agreement::MAX_DISTANCES;
-use super::classes::{CLASS_SIZE, SEPARATION_FAILED, SEPARATION_OK};
+use super::classes::{CLASS_SIZE, SEPARATION, TABLE_SEPARATION};
 use super::contrast::IDENTIFIED;
 use super::coverage_limits;
 use super::fit::{MEMBERS_AGREE, MIN_AGREEMENT, MIN_CHANCE_R2, MIN_R2, SAME_ANSWERS};
@@ -15,7 +15,8 @@ fn the_page_on_assumptions_has_the_limits_of_the_code() {
     let shares = |limits: VerdictLimits| format!("| from {} | below {}", limits.ok, limits.failed);
     let calibration = coverage_limits(0.0);
     let expected = [
-        ("separation", format!("| from {SEPARATION_OK} | below {SEPARATION_FAILED}; of tables never |")),
+        ("separation (larger outcomes)", shares(SEPARATION)),
+        ("separation (tables)", format!("| from {} | never |", TABLE_SEPARATION.ok)),
         ("overlap", shares(SUPPORT)),
         ("identification", format!("| from {} | never |", IDENTIFIED.ok)),
         ("agreement of starts (larger outcomes)", shares(SAME_ANSWERS)),
