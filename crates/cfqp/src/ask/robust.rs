@@ -30,6 +30,9 @@ pub(super) const MAX_SAMPLE_UNITS: usize = 5000;
 const UNITS_AT_ONCE: usize = 256;
 /// How much class weights may differ between two treatments, as a probability, where the class is said not to drive the treatment.
 const MAX_WEIGHT_CHANGE: f64 = 0.1;
+/// The share of the variance of the regression's average that is left where weights are local: they correct it near the amounts, not at
+/// them. Set on the kind `dose` of scripts/average-effects.
+const LOCAL_SHARE: f64 = 0.25;
 /// The smallest number of units of an average.
 const MIN_UNITS: f64 = 20.0;
 
@@ -45,6 +48,8 @@ pub(super) struct RobustAverage {
 pub(super) struct RobustTerms {
     /// Of all classes together, `[outcomes][units]`.
     all: Vec<Vec<f64>>,
+    /// The standard error of the average over all classes that members show and weights do not correct, `[outcomes]`.
+    errors: Vec<f64>,
     /// `[classes][outcomes][units]`, and the posteriors, `[classes][units]`.
     classes: Vec<Vec<Vec<f64>>>,
     posteriors: Vec<Vec<f64>>,
@@ -58,7 +63,9 @@ impl RobustTerms {
     /// The average of outcome `o` over the units of which `has` is true; none if there are too few.
     pub(super) fn average(&self, o: usize, has: impl Fn(usize) -> bool) -> Option<RobustAverage> {
         let weights: Vec<f64> = (0..self.all[o].len()).map(|i| f64::from(u8::from(has(i)))).collect();
-        self.weighted(&self.all[o], &weights)
+        let own = self.weighted(&self.all[o], &weights)?;
+        let standard_error = own.standard_error.hypot(self.errors[o]);
+        Some(RobustAverage { standard_error, ..own })
     }
 
     /// The same of the difference between the terms and `effects`, one per unit.
@@ -198,20 +205,30 @@ impl Model {
             outcomes.iter().map(|range| (0..n).map(|i| term(i, range)).collect()).collect()
         };
         let of_class = |k: usize| terms([low, high, &own].map(|prediction| &prediction.classes[k]));
-        // what every member says of the average effect in a class
-        let class_error = |k: usize, range: &Range<usize>| {
-            let average = |m: usize| {
-                let weights = &posteriors.members[m][k];
-                let effect = |i: usize| high.members[m][k].of(i, range) - low.members[m][k].of(i, range);
-                let sum: f64 = (0..n).map(|i| weights[i] * effect(i)).sum();
-                sum / weights.iter().sum::<f64>().max(f64::MIN_POSITIVE)
-            };
+        // what members say of average effects
+        let effect = |m: usize, k: usize, i: usize, range: &Range<usize>| {
+            high.members[m][k].of(i, range) - low.members[m][k].of(i, range)
+        };
+        let of_class_by = |m: usize, k: usize, range: &Range<usize>| -> f64 {
+            (0..n).map(|i| posteriors.members[m][k][i] * effect(m, k, i, range)).sum()
+        };
+        let error = |average: &dyn Fn(usize) -> f64| {
             let averages: Vec<f64> = (0..posteriors.members.len()).map(average).collect();
             JACKKNIFE_RATIO.sqrt() * standard_deviation(&averages)
         };
+        let class_error = |k: usize, range: &Range<usize>| {
+            let size = |m: usize| posteriors.members[m][k].iter().sum::<f64>().max(f64::MIN_POSITIVE);
+            error(&|m| of_class_by(m, k, range) / size(m))
+        };
+        let all = |m: usize, range: &Range<usize>| {
+            (0..self.classes()).map(|k| of_class_by(m, k, range)).sum::<f64>() / n as f64
+        };
+        let left = if weights.are_local { LOCAL_SHARE.sqrt() } else { 0.0 };
+        let errors = outcomes.iter().map(|range| left * error(&|m| all(m, range))).collect();
         let class_errors = |k: usize| outcomes.iter().map(|range| class_error(k, range)).collect();
         Ok(Some(RobustTerms {
             all: terms([low, high, &own].map(|prediction| &prediction.all)),
+            errors,
             classes: (0..self.classes()).map(of_class).collect(),
             class_errors: (0..self.classes()).map(class_errors).collect(),
             posteriors: posteriors.held_out,

@@ -20,6 +20,8 @@ const MAX_COVARIATES: usize = 256;
 pub(crate) struct ContrastWeights {
     pub from: Vec<f64>,
     pub to: Vec<f64>,
+    /// Whether the treatments are amounts, near which units count the more the nearer they are.
+    pub are_local: bool,
 }
 
 impl ContrastWeights {
@@ -52,8 +54,11 @@ impl ContrastWeights {
             let [from, to] = [from, to].map(received);
             let count = |received: &[bool]| received.iter().filter(|received| **received).count();
             let enough = count(&from).min(count(&to)) >= MIN_RECEIVED;
-            return enough
-                .then(|| Self { from: level_weights(x, &from, folds), to: level_weights(x, &to, folds) });
+            return enough.then(|| Self {
+                from: level_weights(x, &from, folds),
+                to: level_weights(x, &to, folds),
+                are_local: false,
+            });
         }
         if t.elements() != 1 {
             return None;
@@ -61,7 +66,7 @@ impl ContrastWeights {
         let amounts: Vec<f64> = t.values().iter().map(|&t| t.into()).collect();
         let at = [f64::from(from[0]), f64::from(to[0])];
         let [from, to] = local_weights(x, &amounts, at, folds)?;
-        Some(Self { from, to })
+        Some(Self { from, to, are_local: true })
     }
 
     /// What the residual of unit `i` adds to its own effect.
