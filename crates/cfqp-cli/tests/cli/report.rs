@@ -47,7 +47,7 @@ fn check(page: &str) {
         assert!(page.contains(&format!("<section id=\"{id}\"")), "{id}");
     }
     // images have no plain estimates
-    assert!((6..=7).contains(&page.matches("data-verdict=").count()));
+    assert!((6..=8).contains(&page.matches("data-verdict=").count()));
     // every drawing has a description
     assert_eq!(page.matches("<svg").count(), page.matches("<svg role=\"img\" aria-label=\"").count());
     assert_eq!(page.matches("<img").count(), page.matches("<img alt=\"").count());
