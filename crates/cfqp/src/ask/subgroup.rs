@@ -4,7 +4,8 @@
 //! W = sum_g (effect_g - mean)^2 / se_g^2,   mean = sum_g (effect_g / se_g^2) / sum_g (1 / se_g^2)
 //! ```
 //!
-//! If no effect differs, W is chi-squared with one degree of freedom less than there are subgroups. Where averages are those of the
+//! Standard errors are those of averages times the ratio of Student's t to the normal, with as many degrees of freedom as effective
+//! units received the rarer treatment, less one; so are the widths of intervals. If no effect differs, W is chi-squared with one degree of freedom less than there are subgroups. Where averages are those of the
 //! model's effects, subgroups share the model's errors, and the test is cautious. Of several columns and outcomes, p-values are
 //! corrected by Holm's method.
 
@@ -14,7 +15,7 @@ use super::average::{AverageEffect, AverageMethod, Averages};
 use super::input::UnitsInput;
 use super::robust::EffectSample;
 use crate::data::table::{GroupColumn, UnitBatch, read_group_columns};
-use crate::math::chi_squared_tail;
+use crate::math::{chi_squared_tail, student_half_width};
 use crate::model::Model;
 use crate::{Error, Result};
 
@@ -22,6 +23,8 @@ use crate::{Error, Result};
 const MIN_UNITS: usize = 20;
 /// The smallest effective number of them that received each treatment, or one near it, where averages are doubly robust.
 const MIN_RECEIVED: f64 = 8.0;
+/// The half width of a standard normal at which the test allows for few units.
+const TEST_HALF_WIDTH: f64 = 1.96;
 /// A difference is shown by a corrected p-value below this.
 const MAX_P_VALUE: f64 = 0.05;
 
@@ -67,6 +70,9 @@ pub struct SubgroupEffect {
     pub method: Option<AverageMethod>,
     /// Why there is no average.
     pub note: Option<&'static str>,
+    /// The standard error with allowance for the few units that it was estimated from.
+    #[serde(skip)]
+    error_in_test: Option<f64>,
 }
 
 impl Model {
@@ -119,8 +125,8 @@ impl Subgroups {
             for (o, outcome) in names.iter().enumerate() {
                 let group = |(g, name): (usize, &String)| {
                     let (units, average) = averages.of_subgroup(first + g, o);
-                    let is_scarce = sampled.is_some_and(|sampled| self.is_scarce(first + g, sampled));
-                    SubgroupEffect::new(name.clone(), units, average, is_scarce)
+                    let received = sampled.and_then(|sampled| self.received(first + g, sampled));
+                    SubgroupEffect::new(name.clone(), units, average, received)
                 };
                 let groups: Vec<SubgroupEffect> = column.groups.iter().enumerate().map(group).collect();
                 let groups: Vec<SubgroupEffect> = groups.into_iter().filter(|own| own.units > 0).collect();
@@ -144,31 +150,41 @@ impl Subgroups {
         found
     }
 
-    /// Whether averages are doubly robust, but too few units of a subgroup received these treatments.
-    fn is_scarce(&self, group: usize, (units, sample): (&UnitBatch, &EffectSample)) -> bool {
+    /// The effective number of units of a subgroup that received the rarer of both treatments, or one near it; none if averages are
+    /// not doubly robust.
+    fn received(&self, group: usize, (units, sample): (&UnitBatch, &EffectSample)) -> Option<f64> {
         let has = |i: usize| self.of_unit(units, sample.positions[i]).contains(&group);
-        sample.terms.as_ref().is_some_and(|terms| terms.received(has) < MIN_RECEIVED)
+        sample.terms.as_ref().map(|terms| terms.received(has))
     }
 }
 
 impl SubgroupEffect {
-    fn new(group: String, units: usize, average: Option<AverageEffect>, is_scarce: bool) -> Self {
+    fn new(group: String, units: usize, average: Option<AverageEffect>, received: Option<f64>) -> Self {
         let note = match units {
             0..MIN_UNITS => Some("too few units"),
-            _ if is_scarce => Some("too few units received these treatments"),
+            _ if received.is_some_and(|received| received < MIN_RECEIVED) => {
+                Some("too few comparable units received these treatments")
+            }
             _ => None,
         };
         let average = average.filter(|_| note.is_none());
-        let value = |of: fn(&AverageEffect) -> f64| average.as_ref().map(of);
+        let freedom = received.map(|received| (received - 1.0) as usize);
+        let widened = |z: f64| freedom.map_or(1.0, |freedom| student_half_width(z, freedom) / z);
+        let value = |of: &dyn Fn(&AverageEffect) -> f64| average.as_ref().map(of);
+        let end = |average: &AverageEffect, end: f64| {
+            let z = (end - average.effect).abs() / average.standard_error.max(f64::MIN_POSITIVE);
+            average.effect + (end - average.effect) * widened(z.max(f64::MIN_POSITIVE))
+        };
         Self {
             group,
             units,
-            effect: value(|average| average.effect),
-            lower: value(|average| average.lower),
-            upper: value(|average| average.upper),
-            standard_error: value(|average| average.standard_error),
+            effect: value(&|average| average.effect),
+            lower: value(&|average| end(average, average.lower)),
+            upper: value(&|average| end(average, average.upper)),
+            standard_error: value(&|average| average.standard_error),
             method: average.as_ref().map(|average| average.method),
             note,
+            error_in_test: value(&|average| average.standard_error * widened(TEST_HALF_WIDTH)),
         }
     }
 }
@@ -204,7 +220,7 @@ impl SubgroupEffects {
 fn p_value(groups: &[SubgroupEffect]) -> Option<f64> {
     let known: Vec<(f64, f64)> = groups
         .iter()
-        .filter_map(|own| Some((own.effect?, own.standard_error.filter(|error| *error > 0.0)?.powi(-2))))
+        .filter_map(|own| Some((own.effect?, own.error_in_test.filter(|error| *error > 0.0)?.powi(-2))))
         .collect();
     if known.len() < 2 {
         return None;
