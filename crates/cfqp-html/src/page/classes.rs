@@ -151,7 +151,7 @@ impl Page<'_> {
             }
             ProfileBasis::AllUnits | ProfileBasis::NotIdentified => {
                 "Means are over all units, whatever treatment they received, because in this model the class may go with the \
-                 treatment."
+                 treatment, or because several amounts do not make groups."
             }
         };
         html! {

@@ -146,7 +146,7 @@ impl Page<'_> {
     }
 
     /// The averages of an outcome that the report shows as rows of a chart.
-    pub(super) fn forest_rows(&self, outcome: &str) -> Vec<ForestRow> {
+    pub(super) fn forest_rows(&self, outcome: &str, is_shown: impl Fn(EffectGroup) -> bool) -> Vec<ForestRow> {
         let row = |average: &AverageEffect| ForestRow {
             name: group_name(average.group),
             class: match average.group {
@@ -156,7 +156,7 @@ impl Page<'_> {
             units: average.units,
             numbers: [average.effect, average.lower, average.upper],
         };
-        self.averages_to_show(outcome).into_iter().map(row).collect()
+        self.averages_to_show(outcome).into_iter().filter(|own| is_shown(own.group)).map(row).collect()
     }
 
     /// Average effects as dots with their intervals.
@@ -182,7 +182,7 @@ impl Page<'_> {
     }
 
     fn average_effects(&self, outcome: &str) -> Markup {
-        let rows = self.forest_rows(outcome);
+        let rows = self.forest_rows(outcome, |_| true);
         let drawing = self.forest(outcome, &rows, &format!("Average effects on {outcome}, by group of units"));
         let level = format_number(100.0 * self.report.question.level);
         let caption = format!(

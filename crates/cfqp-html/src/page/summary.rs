@@ -200,7 +200,8 @@ impl Page<'_> {
 
     /// The averages of an outcome in one small chart.
     fn summary_figure(&self, outcome: &str) -> Markup {
-        let mut rows: Vec<ForestRow> = self.forest_rows(outcome);
+        // units without warnings are not like the others
+        let mut rows: Vec<ForestRow> = self.forest_rows(outcome, |group| group != EffectGroup::Ok);
         if let Some(split) = self.strongest_subgroup(outcome).filter(|split| differs(split)) {
             rows.extend(split.groups.iter().map(|own| ForestRow {
                 name: format!("{} {}", split.covariate, own.name),
