@@ -349,7 +349,11 @@ fn drugs_are_asked_about_by_name() {
     assert_eq!(report["question"]["to"], serde_json::json!(["C"]));
     assert_eq!(report["curves"]["grid"], serde_json::json!([["A"], ["B"], ["C"]]));
     let page = std::fs::read_to_string(folder.join("report.html")).unwrap();
-    assert!(page.contains(">Outcome by treatment</h2>") && !page.contains("Dose-response") && !page.contains("high treatment"));
+    assert!(
+        page.contains(">Outcome by treatment</h2>")
+            && !page.contains("Dose-response")
+            && !page.contains("high treatment")
+    );
     assert!(page.contains("drug C") && page.contains("class=\"bar pale"));
 }
 

@@ -219,7 +219,8 @@ fn average_effects_stand_beside_plain_estimates() {
     let other = std::fs::read_to_string(folder.join("a.csv")).unwrap().replace(",1,", ",1,-");
     std::fs::write(folder.join("b.csv"), other).unwrap();
     let other = page(folder, "m.cfqp b.csv");
-    let (_, summary) = other.split_once(">Summary</h2><p><span class=\"badge doubtful\">disagrees</span>").unwrap();
+    let (_, summary) =
+        other.split_once(">Summary</h2><p><span class=\"badge doubtful\">disagrees</span>").unwrap();
     assert!(summary.starts_with("The mean of the units' effects on outcome, "), "{}", &summary[..200]);
     assert!(summary.split_once("</p>").unwrap().0.contains("disagrees with a plain estimate"));
     assert!(other.contains("<span class=\"badge doubtful\">disagrees</span>"));
@@ -232,7 +233,11 @@ fn training_csv() -> String {
         let hours = (score + i * 31 % 21).min(40);
         let gain = if age < 40 { hours } else { 0 };
         let noise = (i * 611_953 % 17) as f64 / 8.0 - 1.0;
-        let sales = if i == 3 { String::new() } else { (100.0 + score as f64 + 0.5 * gain as f64 + noise).to_string() };
+        let sales = if i == 3 {
+            String::new()
+        } else {
+            (100.0 + score as f64 + 0.5 * gain as f64 + noise).to_string()
+        };
         format!("{age},{score},{hours},{sales}\n")
     };
     "age,score,hours,sales\n".to_owned() + &(0..400).map(row).collect::<String>()
@@ -245,13 +250,21 @@ fn a_summary_says_who_gains_how_sure_and_for_whom_there_is_no_answer() {
     std::fs::write(folder.join("a.csv"), training_csv()).unwrap();
     succeed(
         folder,
-        &format!("fit a.csv --x age,score --t hours --y sales --y-kind number --classes 1 {FIT} --out m.cfqp -q"),
+        &format!(
+            "fit a.csv --x age,score --t hours --y sales --y-kind number --classes 1 {FIT} --out m.cfqp -q"
+        ),
     );
     let own = page(folder, "m.cfqp a.csv");
     let (_, summary) = own.split_once("Summary</h2>").unwrap();
     let (summary, _) = summary.split_once("</section>").unwrap();
-    assert!(summary.contains("would raise sales by ") && summary.contains("On 399 units, corrected"), "{summary}");
-    assert!(summary.contains("Effects differ most by age: at age ") && summary.contains("p &lt; 0.001"), "{summary}");
+    assert!(
+        summary.contains("would raise sales by ") && summary.contains("On 399 units, corrected"),
+        "{summary}"
+    );
+    assert!(
+        summary.contains("Effects differ most by age: at age ") && summary.contains("p &lt; 0.001"),
+        "{summary}"
+    );
     assert!(summary.contains("1 unit not used: no outcome"), "{summary}");
     assert!(summary.contains("badge ok") && summary.contains("For whom there is no answer"), "{summary}");
     // the balance of the covariates

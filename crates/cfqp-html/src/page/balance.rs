@@ -46,11 +46,13 @@ impl Page<'_> {
         }
         let mut head = vec!["covariate", "as observed"];
         head.extend(has_weights.then_some("weighted"));
-        let drawing = chart.into_svg("How much each covariate goes with the treatment, as observed and weighted");
+        let drawing =
+            chart.into_svg("How much each covariate goes with the treatment, as observed and weighted");
         let caption = format!(
             "{} Dashed lines: \u{b1}0.1, below which differences are usually taken for small.",
             match balance.covariates.len() < balance.count {
-                true => format!("The {} of {} covariates with the largest values.", names.len(), balance.count),
+                true =>
+                    format!("The {} of {} covariates with the largest values.", names.len(), balance.count),
                 false => String::new(),
             }
         );
@@ -80,7 +82,8 @@ impl Page<'_> {
                 format_count(*to),
                 treatment_text(&question.treatments, &question.to),
             ),
-            _ => "A covariate that goes with the amount received may explain part of what is observed.".to_owned(),
+            _ => "A covariate that goes with the amount received may explain part of what is observed."
+                .to_owned(),
         };
         let observed = match before < SMALL {
             true => format!("They were alike: the largest difference is {}.", largest(before)),
@@ -102,7 +105,8 @@ impl Page<'_> {
             None => String::new(),
             Some(after) if before < SMALL && after < SMALL => String::new(),
             Some(after) => {
-                let remark = if after < SMALL { "small" } else { "not small: the average effect rests on the model" };
+                let remark =
+                    if after < SMALL { "small" } else { "not small: the average effect rests on the model" };
                 format!(
                     " With units weighted by the inverse of the probability of the treatment that they received, the largest is {}, \
                      {remark}.",

@@ -57,9 +57,13 @@ impl Page<'_> {
         let units = pluralise(self.report.model.fit.units.total(), "unit");
         match (self.report.classes.len(), self.tested_classes()) {
             (1, false) => "The model was given one class: no hidden classes are told apart.".to_owned(),
-            (k, false) => format!("The model was given {k} hidden classes of units that respond differently."),
+            (k, false) => {
+                format!("The model was given {k} hidden classes of units that respond differently.")
+            }
             (1, true) => format!("No hidden classes could be shown with these {units}."),
-            (k, true) => format!("The {units} of the fit support {k} hidden classes that respond differently."),
+            (k, true) => {
+                format!("The {units} of the fit support {k} hidden classes that respond differently.")
+            }
         }
     }
 
@@ -207,6 +211,7 @@ fn describe_members(class: &ClassSummary) -> Option<String> {
         };
         format!("{} is {direction}", own.name)
     };
-    let clear: Vec<String> = class.covariates.iter().filter(|own| own.is_clear).take(3).map(describe).collect();
+    let clear: Vec<String> =
+        class.covariates.iter().filter(|own| own.is_clear).take(3).map(describe).collect();
     (!clear.is_empty()).then(|| format!("In class {}, {} than in the others.", class.class, clear.join(", ")))
 }

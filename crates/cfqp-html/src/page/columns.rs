@@ -66,7 +66,11 @@ fn height(card: &str) -> f64 {
     let (mut shown, mut folded) = (String::new(), 0);
     for (i, part) in card.split("<details>").enumerate() {
         folded += usize::from(i > 0);
-        shown.push_str(if i == 0 { part } else { part.split_once("</details>").map_or("", |(_, rest)| rest) });
+        shown.push_str(if i == 0 {
+            part
+        } else {
+            part.split_once("</details>").map_or("", |(_, rest)| rest)
+        });
     }
     let views = shown.split("viewBox=\"0 0 ").skip(1);
     let drawings: f64 = views

@@ -271,10 +271,12 @@ impl Page<'_> {
         let level = format_number(100.0 * self.report.question.level);
         let mut rows = Vec::new();
         for (i, label) in axis.labels.iter().enumerate() {
-            let numbers = [all.mean[i], all.lower[i], all.upper[i], units_lower[i], units_upper[i]].map(number);
+            let numbers =
+                [all.mean[i], all.lower[i], all.upper[i], units_lower[i], units_upper[i]].map(number);
             let [mean, low, high, units_low, units_high] = &numbers;
             let (from, to) = axis.interval_at(i);
-            let tip = format!("{label}\nmean {mean} ({low} to {high})\n80% of units: {units_low} to {units_high}");
+            let tip =
+                format!("{label}\nmean {mean} ({low} to {high})\n80% of units: {units_low} to {units_high}");
             chart.tooltip(from, to, &tip);
             rows.push([vec![label.clone()], numbers.to_vec()].concat());
         }

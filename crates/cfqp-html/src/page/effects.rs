@@ -1,13 +1,14 @@
 //! The effects of the high treatment against the low one.
 
 use cfqp::ask::{AverageEffect, EffectGroup};
-use cfqp::report::{OutcomeEffects, CovariateSplit};
+use cfqp::report::{CovariateSplit, OutcomeEffects};
 use maud::{Markup, html};
 
 use super::Page;
 use super::columns::columns;
 use super::elements::{
-    capitalise, class_colour, class_legend, details, figure, number, section, short_name, table, treatment_text,
+    capitalise, class_colour, class_legend, details, figure, number, section, short_name, table,
+    treatment_text,
 };
 use super::summary::{differs, p_text};
 use crate::chart::{Chart, padded_range};
@@ -118,7 +119,11 @@ impl Page<'_> {
                     chart.bar(&class, (from, bottom), (to, bottom + weights[i]));
                 }
                 bottom += weights[i];
-                row.push(if groups == 1 { format!("{:.0}", weights[i]) } else { format!("{:.1}", weights[i]) });
+                row.push(if groups == 1 {
+                    format!("{:.0}", weights[i])
+                } else {
+                    format!("{:.1}", weights[i])
+                });
             }
             chart.tooltip(from, to, &format!("{}: {}", row[0], pluralise(bottom.round() as usize, "unit")));
             rows.push(row);
@@ -132,7 +137,8 @@ impl Page<'_> {
         };
         let head: Vec<&str> = std::iter::once("effect").chain(names.iter().map(String::as_str)).collect();
         let [low, high] = outcome.middle.map(|value| self.effect_text(&outcome.name, value));
-        let by_class = if groups > 1 { " Every unit counts for each class by its probability of it." } else { "" };
+        let by_class =
+            if groups > 1 { " Every unit counts for each class by its probability of it." } else { "" };
         let caption = format!(
             "The units' point answers: 80% lie between {low} and {high}, and {} are above 0. Single answers have wide intervals, so \
              this is not the share of units that gain.{by_class}",
@@ -146,7 +152,11 @@ impl Page<'_> {
     }
 
     /// The averages of an outcome that the report shows as rows of a chart.
-    pub(super) fn forest_rows(&self, outcome: &str, is_shown: impl Fn(EffectGroup) -> bool) -> Vec<ForestRow> {
+    pub(super) fn forest_rows(
+        &self,
+        outcome: &str,
+        is_shown: impl Fn(EffectGroup) -> bool,
+    ) -> Vec<ForestRow> {
         let row = |average: &AverageEffect| ForestRow {
             name: group_name(average.group),
             class: match average.group {
@@ -183,7 +193,8 @@ impl Page<'_> {
 
     fn average_effects(&self, outcome: &str) -> Markup {
         let rows = self.forest_rows(outcome, |_| true);
-        let drawing = self.forest(outcome, &rows, &format!("Average effects on {outcome}, by group of units"));
+        let drawing =
+            self.forest(outcome, &rows, &format!("Average effects on {outcome}, by group of units"));
         let level = format_number(100.0 * self.report.question.level);
         let caption = format!(
             "{level}% intervals. The direction is uncertain if an interval crosses the dashed line at 0."

@@ -126,7 +126,8 @@ mod tests {
     #[test]
     fn a_number_that_is_not_finite_is_a_dash() {
         assert_eq!([number(f64::NAN), number(0.5), number(-1234.0)], ["–", "0.500", "-1234"]);
-        let level = |level: &str| treatment_text(&["drug".to_owned()], &[TreatmentValue::Level(level.to_owned())]);
+        let level =
+            |level: &str| treatment_text(&["drug".to_owned()], &[TreatmentValue::Level(level.to_owned())]);
         assert_eq!((level("B"), level("drug B")), ("drug B".to_owned(), "drug B".to_owned()));
         assert_eq!(prose("the flag `ok`.").into_string(), "the flag <code>ok</code>.");
         assert_eq!(treatment_text(&["dose".to_owned()], &[TreatmentValue::Number(0.25)]), "dose 0.250");

@@ -26,8 +26,10 @@ impl Page<'_> {
     pub(super) fn outcomes_by_treatment(&self) -> Vec<Markup> {
         let data = &self.report.data;
         let (drawn, all) = (data.observed.len(), data.outcome_count);
-        let pairs =
-            data.observed.iter().flat_map(|outcome| outcome.by_treatment.iter().map(move |own| (outcome, own)));
+        let pairs = data
+            .observed
+            .iter()
+            .flat_map(|outcome| outcome.by_treatment.iter().map(move |own| (outcome, own)));
         let card = |(outcome, own): (&ObservedOutcome, &OutcomeByTreatment)| {
             html! {
                 div.card {

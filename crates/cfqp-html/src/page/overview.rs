@@ -23,7 +23,8 @@ impl Page<'_> {
             Some(_) => "with partly the same noise",
             None => "with an unknown part of its noise the same",
         };
-        let (one, other) = if self.end_names()[0] == "low" { ("a low", "a high") } else { ("one", "another") };
+        let (one, other) =
+            if self.end_names()[0] == "low" { ("a low", "a high") } else { ("one", "another") };
         let first = format!(
             "Each unit received a treatment ({}) and showed an outcome ({}). What would its outcome have been under \
              {one} treatment ({}) or {other} one ({}), {noise}?",

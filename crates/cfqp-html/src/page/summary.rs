@@ -1,8 +1,8 @@
 //! What a reader asks first: the average effect, who gains and who loses, how sure that is, and for whom there is no answer.
 
-use cfqp::data::OutcomeKind;
 use cfqp::ask::{EffectGroup, Flag, Grade, Verdict};
-use cfqp::report::{ProfileBasis, CovariateSplit};
+use cfqp::data::OutcomeKind;
+use cfqp::report::{CovariateSplit, ProfileBasis};
 use maud::{Markup, html};
 
 use super::Page;
@@ -24,7 +24,8 @@ impl Page<'_> {
         effects.dedup();
         let disagreements: Vec<String> = self.plain_disagreements().into_iter().take(MAX_OUTCOMES).collect();
         let is_contrast = report.question.from != report.question.to;
-        let who: Vec<String> = names.iter().filter(|_| is_contrast).flat_map(|name| self.who_gains(name)).collect();
+        let who: Vec<String> =
+            names.iter().filter(|_| is_contrast).flat_map(|name| self.who_gains(name)).collect();
         html! {
             section.short #short aria-labelledby="short-heading" {
                 h2 id="short-heading" { "Summary" }
@@ -103,7 +104,11 @@ impl Page<'_> {
     fn basis_sentence(&self) -> String {
         let averaged = self.report.effects.units;
         let robust = self.report.effects.plain.iter().any(|own| own.is_doubly_robust);
-        let how = if robust { "corrected by the outcomes of units that received these treatments" } else { "by the model" };
+        let how = if robust {
+            "corrected by the outcomes of units that received these treatments"
+        } else {
+            "by the model"
+        };
         match averaged < self.units {
             true => format!(
                 "On an even sample of {} of {}, {how}.",
@@ -116,7 +121,8 @@ impl Page<'_> {
 
     /// The effects on an outcome by class and by the strongest subgroup.
     fn who_gains(&self, outcome: &str) -> Vec<String> {
-        let name = if self.report.effects.outcomes.len() > 1 { format!("{outcome}: ") } else { String::new() };
+        let name =
+            if self.report.effects.outcomes.len() > 1 { format!("{outcome}: ") } else { String::new() };
         let mut lines = Vec::new();
         let class = |k: usize| {
             let own = self.average(outcome, EffectGroup::Class(k))?;
@@ -165,9 +171,9 @@ impl Page<'_> {
                 p_text(split.p_value),
             );
         }
-        let by_effect = |a: &&cfqp::report::SplitGroup, b: &&cfqp::report::SplitGroup| a.effect.total_cmp(&b.effect);
-        let (low, high) =
-            (split.groups.iter().min_by(by_effect), split.groups.iter().max_by(by_effect));
+        let by_effect =
+            |a: &&cfqp::report::SplitGroup, b: &&cfqp::report::SplitGroup| a.effect.total_cmp(&b.effect);
+        let (low, high) = (split.groups.iter().min_by(by_effect), split.groups.iter().max_by(by_effect));
         let (Some(low), Some(high)) = (low, high) else { return String::new() };
         let text = |own: &cfqp::report::SplitGroup| {
             format!(
@@ -211,7 +217,8 @@ impl Page<'_> {
             }));
         }
         let level = format_number(100.0 * self.report.question.level);
-        let caption = format!("Average effects on {outcome} with {level}% intervals; dashed line: no effect.");
+        let caption =
+            format!("Average effects on {outcome} with {level}% intervals; dashed line: no effect.");
         let drawing = self.forest(outcome, &rows, &format!("Average effects on {outcome}"));
         figure(&drawing, &caption, None)
     }
@@ -225,7 +232,9 @@ impl Page<'_> {
             verdicts.iter().filter(|own| matches!(own.grade, Grade::Doubtful | Grade::Failed)).collect();
         weak.sort_by_key(|own| std::cmp::Reverse(own.grade));
         let conclusion = match verdicts.iter().map(|own| own.grade).max() {
-            Some(Grade::Failed) => "An assumption failed: do not rely on these answers before you have read why.",
+            Some(Grade::Failed) => {
+                "An assumption failed: do not rely on these answers before you have read why."
+            }
             Some(Grade::Doubtful) => "Read what is doubtful before you act:",
             _ => "No problems found with what data can check.",
         };

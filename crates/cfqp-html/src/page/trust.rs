@@ -14,14 +14,18 @@ use crate::format::{format_number, format_percent, pluralise};
 /// What the figure of a verdict is.
 fn figure_name(assumption: Assumption) -> &'static str {
     match assumption {
-        Assumption::Separation => "the share of units whose most probable class has a probability of at least 0.9",
+        Assumption::Separation => {
+            "the share of units whose most probable class has a probability of at least 0.9"
+        }
         Assumption::Overlap => "the share of units for which similar units received these treatments",
         Assumption::AgreementOfStarts => "the agreement of other solutions with this one",
         Assumption::Calibration => "the share of observed outcomes inside their intervals",
         Assumption::NumberOfClasses => "the share of units in the smallest class, or 0 if one class suffices",
         Assumption::PredictivePower => "the share of the variance of held-out outcomes that is predicted",
         Assumption::PlainAgreement => "the distance between the two estimates in standard errors",
-        Assumption::Identification => "the share of units whose effect does not depend on which class is which",
+        Assumption::Identification => {
+            "the share of units whose effect does not depend on which class is which"
+        }
     }
 }
 
@@ -31,8 +35,12 @@ fn describe_limits(verdict: &Verdict) -> Option<String> {
     let (figure, ok, failed) = (two(verdict.figure?), two(verdict.limits.ok), two(verdict.limits.failed));
     let what = figure_name(verdict.assumption);
     let limits = match verdict.limits.larger_is_better() {
-        true => format!("{ok} or more is ok, less than {failed} is failed, and what lies between is doubtful"),
-        false => format!("{ok} or less is ok, more than {failed} is failed, and what lies between is doubtful"),
+        true => {
+            format!("{ok} or more is ok, less than {failed} is failed, and what lies between is doubtful")
+        }
+        false => {
+            format!("{ok} or less is ok, more than {failed} is failed, and what lies between is doubtful")
+        }
     };
     Some(format!(
         "Graded by {what}: {figure}. {} There may be other reasons for doubt, which the sentence above gives.",

@@ -243,7 +243,9 @@ fn compare_with_others(
     let used: Vec<usize> = (0..strata.count).filter(is_used).collect();
     if used.is_empty() {
         // with one class there are no others
-        let own = sums.iter().fold(Sums::default(), |all, [own, _]| Sums { n: all.n + own.n, sum: all.sum + own.sum });
+        let own = sums
+            .iter()
+            .fold(Sums::default(), |all, [own, _]| Sums { n: all.n + own.n, sum: all.sum + own.sum });
         let (mean, none) = (own.mean(), f64::NAN);
         let name = name.to_owned();
         return CovariateMeans { name, mean, others: none, gap: 0.0, standard_error: none, is_clear: false };

@@ -87,9 +87,8 @@ impl Sampled {
 /// The treatments that are compared by default: both values of a treatment that takes two, the two most frequent
 /// combinations of several treatments of few values, else quantiles.
 pub(super) fn default_contrast(t: &Units) -> Result<[Units; 2]> {
-    let few = treatment_levels(t).filter(|levels| {
-        levels.len() == 2 || (t.elements() > 1 && (2..=MAX_VALUES).contains(&levels.len()))
-    });
+    let few = treatment_levels(t)
+        .filter(|levels| levels.len() == 2 || (t.elements() > 1 && (2..=MAX_VALUES).contains(&levels.len())));
     let Some(mut levels) = few else {
         return Ok([treatment_quantiles(t, LOW_QUANTILE)?, treatment_quantiles(t, HIGH_QUANTILE)?]);
     };

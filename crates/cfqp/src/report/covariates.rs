@@ -73,11 +73,8 @@ pub(super) fn splitters(model: &Model, channels: usize, sites: usize) -> Vec<Spl
     if layout.is_some_and(|layout| !layout.has_covariates()) {
         return Vec::new();
     }
-    let single = |(channel, name): (usize, String)| Splitter {
-        name,
-        channels: channel..channel + 1,
-        levels: None,
-    };
+    let single =
+        |(channel, name): (usize, String)| Splitter { name, channels: channel..channel + 1, levels: None };
     let Some(TableForm::Wide { x: Block::Features(features), .. }) = layout.map(|layout| &layout.form) else {
         return covariate_names(layout, channels, sites).into_iter().enumerate().map(single).collect();
     };

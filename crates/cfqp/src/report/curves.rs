@@ -76,7 +76,12 @@ impl Curve {
 
 impl ReportContext<'_> {
     /// The curves over the treatments `grid`, and the share of units for which each treatment is within the support.
-    pub(super) fn curves(&self, grid: &[Units], effects: &Answers, drawn: &[usize]) -> Result<(Curves, Vec<f64>)> {
+    pub(super) fn curves(
+        &self,
+        grid: &[Units],
+        effects: &Answers,
+        drawn: &[usize],
+    ) -> Result<(Curves, Vec<f64>)> {
         let classes = if self.model.has_class_effects() { self.model.classes() } else { 0 };
         let empty = |&o: &usize| OutcomeCurves {
             name: self.outcomes[o].name.clone(),

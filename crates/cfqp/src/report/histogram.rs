@@ -155,8 +155,13 @@ impl Histogram {
         }
         let width = (count / HISTOGRAM_BINS as f64).ceil();
         let bins = (count / width).ceil();
-        let counted =
-            Self::between(-0.5, bins * width - 0.5, bins as usize, 1, values.iter().map(|v| (0, in_steps(*v))));
+        let counted = Self::between(
+            -0.5,
+            bins * width - 0.5,
+            bins as usize,
+            1,
+            values.iter().map(|v| (0, in_steps(*v))),
+        );
         let at = |steps: f64| low + steps * step;
         (None, Self { low: at(-0.5), high: at(bins * width - 0.5), step: Some(step), ..counted })
     }
@@ -252,7 +257,10 @@ mod tests {
     fn steps_and_few_values_have_bins_of_their_own() {
         let halves: Vec<f64> = (0..40).map(|i| 0.5 * f64::from(i % 5)).collect();
         let (names, histogram) = Histogram::of_numbers(&halves);
-        assert_eq!((names.unwrap().join(" "), histogram.counts), ("0 0.5 1 1.5 2".to_owned(), vec![vec![8; 5]]));
+        assert_eq!(
+            (names.unwrap().join(" "), histogram.counts),
+            ("0 0.5 1 1.5 2".to_owned(), vec![vec![8; 5]])
+        );
         let tenths: Vec<f64> = (0..400).map(|i| f64::from(0.1_f32 * (i % 200) as f32)).collect();
         let (names, histogram) = Histogram::of_numbers(&tenths);
         assert!(names.is_none() && histogram.counts == [[20; 20]], "{histogram:?}");

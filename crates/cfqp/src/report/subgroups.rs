@@ -77,10 +77,8 @@ impl ReportContext<'_> {
         let (channels, sites) = (x.shape()[0], x.shape()[1..].iter().product::<usize>());
         let mut all = splitters(self.model, channels, sites);
         all.truncate(MAX_SPLITS);
-        let splits: Vec<(String, Split)> = all
-            .into_iter()
-            .filter_map(|own| Some((own.name.clone(), Split::new(x, &own, sites)?)))
-            .collect();
+        let splits: Vec<(String, Split)> =
+            all.into_iter().filter_map(|own| Some((own.name.clone(), Split::new(x, &own, sites)?))).collect();
         let mut found = Vec::new();
         for &o in drawn {
             let Some(terms) = sample.terms_of(o) else { continue };
@@ -134,7 +132,8 @@ impl Split {
                 Self::of_numbers(&values)
             }
         };
-        let is_large = |k: &usize| split.groups.iter().filter(|group| **group == Some(*k)).count() >= MIN_UNITS;
+        let is_large =
+            |k: &usize| split.groups.iter().filter(|group| **group == Some(*k)).count() >= MIN_UNITS;
         ((0..split.names.len()).filter(is_large).count() > 1).then_some(split)
     }
 
@@ -171,8 +170,7 @@ impl Split {
             let n = rows.len() as f64;
             let effect = rows.iter().map(|&i| terms[i]).sum::<f64>() / n;
             let influence: Vec<f64> = rows.iter().map(|&i| (terms[i] - effect) / n).collect();
-            let own: Option<Vec<u32>> =
-                subjects.map(|subjects| rows.iter().map(|&i| subjects[i]).collect());
+            let own: Option<Vec<u32>> = subjects.map(|subjects| rows.iter().map(|&i| subjects[i]).collect());
             let standard_error = clustered_error(&influence, own.as_deref());
             let half = z * standard_error;
             Some(SplitGroup {

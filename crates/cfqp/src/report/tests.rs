@@ -24,7 +24,8 @@ fn the_sections_of_a_report_agree_with_each_other() {
     assert_eq!(report.classes.iter().map(|class| class.units).sum::<usize>(), 300);
     let effects = &report.effects;
     // every unit counts for each class by its posterior
-    let counted: Vec<f64> = effects.outcomes[0].histogram.weights.iter().map(|own| own.iter().sum()).collect();
+    let counted: Vec<f64> =
+        effects.outcomes[0].histogram.weights.iter().map(|own| own.iter().sum()).collect();
     assert!((counted.iter().sum::<f64>() - 300.0).abs() < 1e-3, "{counted:?}");
     for (class, counted) in report.classes.iter().zip(&counted) {
         assert!((300.0 * class.share - counted).abs() < 1e-3, "{counted} units of {}", class.class);
