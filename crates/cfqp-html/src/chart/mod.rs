@@ -31,6 +31,9 @@ const BOTTOM: f64 = 46.0;
 /// The approximate width of a letter of the axis labels.
 const LETTER: f64 = 7.0;
 const ROW_HEIGHT: f64 = 30.0;
+/// The same of the names of rows, which are larger on a phone, and the most room for them.
+const ROW_LETTER: f64 = 8.0;
+const MAX_ROW_NAMES: f64 = 230.0;
 /// The least room for a tick of the x axis of a chart with rows.
 const TICK_ROOM: f64 = 52.0;
 const MAX_NAME_LETTERS: usize = 30;
@@ -141,7 +144,7 @@ impl Chart {
     pub fn with_rows(x: (f64, f64), names: &[String], x_title: &str) -> Self {
         let names: Vec<String> = names.iter().map(|name| truncate(name, MAX_NAME_LETTERS)).collect();
         let widest = names.iter().map(|name| name.chars().count()).max().unwrap_or(1);
-        let left = (16.0 + LETTER * widest as f64).min(200.0);
+        let left = (16.0 + ROW_LETTER * widest as f64).min(MAX_ROW_NAMES);
         let top = TOP - 26.0;
         let bottom = top + ROW_HEIGHT * names.len() as f64;
         let frame = Frame { left, right: WIDTH - RIGHT, top, bottom };

@@ -6,6 +6,7 @@ use cfqp::report::{ClassResponse, ClassSummary, CovariateMeans, ProfileBasis};
 use maud::{Markup, html};
 
 use super::Page;
+use super::columns::columns;
 use super::elements::{class_colour, number, section, table, treatment_text};
 use crate::format::{format_percent, pluralise};
 
@@ -37,7 +38,7 @@ impl Page<'_> {
                          depend on it."
                     }
                 } @else {
-                    div.masonry { (self.class_responses()) (self.class_profiles()) }
+                    (columns(vec![self.class_responses(), self.class_profiles()]))
                 }
             },
         };
@@ -76,43 +77,43 @@ impl Page<'_> {
                 " That does not mean that all units respond alike: differences may be smaller than these units can show."
             }
             @if !rows.is_empty() {
-                div.masonry { div.card { h3 { "Means of the covariates" } (table(&["covariate", "mean"], &rows)) } }
+                div.card { h3 { "Means of the covariates" } (table(&["covariate", "mean"], &rows)) }
             }
         }
     }
 
     /// One table with the mean outcomes of every class, and its effects.
     fn class_responses(&self) -> Markup {
-        let question = &self.report.question;
+        let (question, classes) = (&self.report.question, &self.report.classes);
         let text = |t: &[TreatmentValue]| treatment_text(&question.treatments, t);
         // a median of levels means nothing
         let has_median = self.end_names() == ["low", "high"];
+        let outcomes = classes[0].responses.len();
         let mut rows = Vec::new();
-        let outcomes = self.report.classes[0].responses.len();
         for o in 0..outcomes {
-            for class in &self.report.classes {
-                let ClassResponse { name, low, median, high } = &class.responses[o];
-                let group = EffectGroup::Class(class.class);
-                let average = self.average(name, group);
-                let effect = |own: &AverageEffect| {
+            let name = &classes[0].responses[o].name;
+            let prefix = if outcomes == 1 { String::new() } else { format!("{name}: ") };
+            let mean_row = |label: String, mean: &dyn Fn(&ClassResponse) -> f64| {
+                let means = classes.iter().map(|class| number(mean(&class.responses[o])));
+                std::iter::once(format!("{prefix}mean at {label}")).chain(means).collect::<Vec<_>>()
+            };
+            rows.push(mean_row(text(&question.from), &|own| own.low));
+            if has_median {
+                rows.push(mean_row(format!("{} (median)", text(&question.median)), &|own| own.median));
+            }
+            rows.push(mean_row(text(&question.to), &|own| own.high));
+            let effect = |class: &ClassSummary| {
+                let text = |own: &AverageEffect| {
                     let [effect, lower, upper] = [own.effect, own.lower, own.upper].map(number);
                     format!("{effect} ({lower} to {upper})")
                 };
-                let label = match outcomes {
-                    1 => format!("class {}", class.class),
-                    _ => format!("{name}, class {}", class.class),
-                };
-                let mut row = vec![label, number(*low)];
-                row.extend(has_median.then(|| number(*median)));
-                row.push(number(*high));
-                row.push(average.map_or_else(|| "–".to_owned(), effect));
-                rows.push(row);
-            }
+                self.average(name, EffectGroup::Class(class.class)).map_or_else(|| "–".to_owned(), text)
+            };
+            let label = std::iter::once(format!("{prefix}average effect"));
+            rows.push(label.chain(classes.iter().map(effect)).collect());
         }
-        let mut head = vec!["mean outcome under".to_owned(), text(&question.from)];
-        head.extend(has_median.then(|| format!("{} (median)", text(&question.median))));
-        head.extend([text(&question.to), "average effect".to_owned()]);
-        let head: Vec<&str> = head.iter().map(String::as_str).collect();
+        let names: Vec<String> = classes.iter().map(|class| format!("class {}", class.class)).collect();
+        let head: Vec<&str> = std::iter::once("outcome").chain(names.iter().map(String::as_str)).collect();
         html! {
             div.card {
                 h3 { "How the classes respond" }
@@ -153,7 +154,8 @@ impl Page<'_> {
                  treatments only does not take on the covariates of the units that received them."
             }
             ProfileBasis::AllUnits | ProfileBasis::NotIdentified => {
-                "Means are over all units, whatever treatment they received."
+                "Means are over all units, whatever treatment they received, because in this model the class may go with the \
+                 treatment, or because several amounts do not make groups."
             }
         };
         html! {

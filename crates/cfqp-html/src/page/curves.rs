@@ -5,6 +5,7 @@ use cfqp::report::{Curve, CurveKind, Curves, OutcomeCurves};
 use maud::{Markup, html};
 
 use super::Page;
+use super::columns::columns;
 use super::elements::{
     class_colour, class_legend, figure, number, section, short_name, table, treatment_text,
 };
@@ -187,19 +188,21 @@ impl Page<'_> {
                 "The mean outcome that the model predicts if all units had received the same treatment, everything else as it \
                  was." (self.held_note(curves)) (self.drawn_outcomes_note())
             }
-            div.masonry { (self.curve_cards(&axis, curves)) }
+            (columns(self.curve_cards(&axis, curves)))
             @if let Some(curves) = &self.report.dose_curves { (self.dose_curves(curves)) }
         };
         section("curves", self.curves_title(), &body)
     }
 
-    fn curve_cards(&self, axis: &TreatmentAxis, curves: &Curves) -> Markup {
-        html! {
-            @for outcome in &curves.outcomes {
-                div.card { (self.all_units_figure(axis, outcome)) }
-                @if !outcome.classes.is_empty() { div.card { (self.class_figure(axis, outcome)) } }
+    fn curve_cards(&self, axis: &TreatmentAxis, curves: &Curves) -> Vec<Markup> {
+        let mut cards = Vec::new();
+        for outcome in &curves.outcomes {
+            cards.push(html! { div.card { (self.all_units_figure(axis, outcome)) } });
+            if !outcome.classes.is_empty() {
+                cards.push(html! { div.card { (self.class_figure(axis, outcome)) } });
             }
         }
+        cards
     }
 
     /// The title of the section with curves, or bars.
@@ -252,7 +255,7 @@ impl Page<'_> {
         html! {
             h3 { "Dose-response curves over " (names[j]) }
             p { "The same for other amounts of " (names[j]) "." (self.held_note(curves)) }
-            div.masonry { (self.curve_cards(&axis, curves)) }
+            (columns(self.curve_cards(&axis, curves)))
         }
     }
 

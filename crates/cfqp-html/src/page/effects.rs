@@ -5,6 +5,7 @@ use cfqp::report::{CovariateSplit, OutcomeEffects};
 use maud::{Markup, html};
 
 use super::Page;
+use super::columns::columns;
 use super::elements::{
     capitalise, class_colour, class_legend, details, figure, number, section, short_name, table,
     treatment_text,
@@ -38,21 +39,7 @@ impl Page<'_> {
                 (self.drawn_outcomes_note())
             }
             (self.flag_counts())
-            div.masonry {
-                @for outcome in &effects.outcomes {
-                    div.card {
-                        h3 { "Average effects on " (short_name(&outcome.name)) }
-                        p { (self.effect_sentence(&outcome.name)) }
-                        (self.average_effects(&outcome.name))
-                        (self.plain_estimates(&outcome.name))
-                    }
-                    div.card {
-                        h3 { "Effects on " (short_name(&outcome.name)) " of single units" }
-                        (self.effect_histogram(outcome))
-                    }
-                    (self.subgroups(&outcome.name))
-                }
-            }
+            (columns(effects.outcomes.iter().flat_map(|outcome| self.effect_cards(outcome)).collect()))
             @if effects.outcomes.len() < question.outcomes.len() {
                 @for sentence in self.plain_disagreements() { p { span.badge.doubtful { "disagrees" } (sentence) } }
                 (self.all_average_effects())
@@ -61,6 +48,22 @@ impl Page<'_> {
         };
         let title = format!("Effects of the {second} treatment against the {first} one");
         section("effects", &title, &body)
+    }
+
+    /// The average effects on an outcome, plain estimates of them, the effects of single units, and subgroups.
+    fn effect_cards(&self, outcome: &OutcomeEffects) -> Vec<Markup> {
+        let name = short_name(&outcome.name);
+        let averages = html! {
+            div.card {
+                h3 { "Average effects on " (name) }
+                p { (self.effect_sentence(&outcome.name)) }
+                (self.average_effects(&outcome.name))
+            }
+        };
+        let units = html! {
+            div.card { h3 { "Effects on " (name) " of single units" } (self.effect_histogram(outcome)) }
+        };
+        vec![averages, units, self.subgroups(&outcome.name), self.plain_estimates(&outcome.name)]
     }
 
     fn all_average_effects(&self) -> Markup {
@@ -149,7 +152,11 @@ impl Page<'_> {
     }
 
     /// The averages of an outcome that the report shows as rows of a chart.
-    pub(super) fn forest_rows(&self, outcome: &str) -> Vec<ForestRow> {
+    pub(super) fn forest_rows(
+        &self,
+        outcome: &str,
+        is_shown: impl Fn(EffectGroup) -> bool,
+    ) -> Vec<ForestRow> {
         let row = |average: &AverageEffect| ForestRow {
             name: group_name(average.group),
             class: match average.group {
@@ -159,7 +166,7 @@ impl Page<'_> {
             units: average.units,
             numbers: [average.effect, average.lower, average.upper],
         };
-        self.averages_to_show(outcome).into_iter().map(row).collect()
+        self.averages_to_show(outcome).into_iter().filter(|own| is_shown(own.group)).map(row).collect()
     }
 
     /// Average effects as dots with their intervals.
@@ -185,7 +192,7 @@ impl Page<'_> {
     }
 
     fn average_effects(&self, outcome: &str) -> Markup {
-        let rows = self.forest_rows(outcome);
+        let rows = self.forest_rows(outcome, |_| true);
         let drawing =
             self.forest(outcome, &rows, &format!("Average effects on {outcome}, by group of units"));
         let level = format_number(100.0 * self.report.question.level);

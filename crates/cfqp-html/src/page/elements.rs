@@ -7,15 +7,30 @@ use crate::format::{format_short, truncate};
 
 const MAX_NAME_LETTERS: usize = 30;
 const COLOURS: usize = 8;
+/// Whole numbers below this are written in full.
+const MAX_WHOLE: f64 = 1e6;
 
 /// A name that fits on an axis.
 pub(super) fn short_name(name: &str) -> String {
     truncate(name, MAX_NAME_LETTERS)
 }
 
-/// A number to three digits; a dash if it is not finite.
+/// A number to three digits, a whole one to all; a dash if it is not finite.
 pub(super) fn number(value: f64) -> String {
-    if value.is_finite() { format_short(value) } else { "–".to_owned() }
+    match value {
+        value if !value.is_finite() => "–".to_owned(),
+        value if value.fract() == 0.0 && value.abs() < MAX_WHOLE => format!("{value:.0}"),
+        value => format_short(value),
+    }
+}
+
+/// A text in which names stand between backticks.
+pub(super) fn prose(text: &str) -> Markup {
+    html! {
+        @for (i, part) in text.split('`').enumerate() {
+            @if i % 2 == 1 { code { (part) } } @else { (part) }
+        }
+    }
 }
 
 /// A sentence with a capital letter at its beginning.
@@ -29,6 +44,8 @@ pub(super) fn treatment_text(names: &[String], values: &[TreatmentValue]) -> Str
     let one = |(name, value): (&String, &TreatmentValue)| match value {
         TreatmentValue::Number(value) => format!("{name} {}", number(f64::from(*value))),
         TreatmentValue::Precise(value) => format!("{name} {value}"),
+        // the level `drug B` of the treatment `drug`
+        TreatmentValue::Level(level) if level.starts_with(name.as_str()) => level.clone(),
         TreatmentValue::Level(level) => format!("{name} {level}"),
     };
     names.iter().zip(values).map(one).collect::<Vec<_>>().join(", ")
@@ -108,7 +125,11 @@ mod tests {
 
     #[test]
     fn a_number_that_is_not_finite_is_a_dash() {
-        assert_eq!((number(f64::NAN), number(0.5)), ("–".to_owned(), "0.500".to_owned()));
+        assert_eq!([number(f64::NAN), number(0.5), number(-1234.0)], ["–", "0.500", "-1234"]);
+        let level =
+            |level: &str| treatment_text(&["drug".to_owned()], &[TreatmentValue::Level(level.to_owned())]);
+        assert_eq!((level("B"), level("drug B")), ("drug B".to_owned(), "drug B".to_owned()));
+        assert_eq!(prose("the flag `ok`.").into_string(), "the flag <code>ok</code>.");
         assert_eq!(treatment_text(&["dose".to_owned()], &[TreatmentValue::Number(0.25)]), "dose 0.250");
     }
 }

@@ -5,6 +5,7 @@
 
 mod balance;
 mod classes;
+mod columns;
 mod curves;
 mod effects;
 mod elements;

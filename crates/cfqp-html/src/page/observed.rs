@@ -17,25 +17,29 @@ const DOT: f64 = 4.0;
 
 impl Page<'_> {
     /// The distributions of the first outcomes.
-    pub(super) fn outcome_figures(&self) -> Markup {
-        html! { @for outcome in &self.report.data.observed { div.card { (outcome_figure(outcome)) } } }
+    pub(super) fn outcome_figures(&self) -> Vec<Markup> {
+        let card = |outcome| html! { div.card { (outcome_figure(outcome)) } };
+        self.report.data.observed.iter().map(card).collect()
     }
 
     /// The first outcomes against the first treatments.
-    pub(super) fn outcomes_by_treatment(&self) -> Markup {
+    pub(super) fn outcomes_by_treatment(&self) -> Vec<Markup> {
         let data = &self.report.data;
         let (drawn, all) = (data.observed.len(), data.outcome_count);
-        html! {
-            @for outcome in &data.observed {
-                @for own in &outcome.by_treatment {
-                    div.card {
-                        h3 { (short_name(&outcome.name)) " by " (short_name(&own.treatment)) ", as observed" }
-                        (self.by_treatment(outcome, own))
-                        @if drawn < all { p.soft { "The first " (drawn) " of " (all) " outcomes are drawn." } }
-                    }
+        let pairs = data
+            .observed
+            .iter()
+            .flat_map(|outcome| outcome.by_treatment.iter().map(move |own| (outcome, own)));
+        let card = |(outcome, own): (&ObservedOutcome, &OutcomeByTreatment)| {
+            html! {
+                div.card {
+                    h3 { (short_name(&outcome.name)) " by " (short_name(&own.treatment)) ", as observed" }
+                    (self.by_treatment(outcome, own))
+                    @if drawn < all { p.soft { "The first " (drawn) " of " (all) " outcomes are drawn." } }
                 }
             }
-        }
+        };
+        pairs.map(card).collect()
     }
 
     fn by_treatment(&self, outcome: &ObservedOutcome, own: &OutcomeByTreatment) -> Markup {

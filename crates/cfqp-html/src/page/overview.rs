@@ -4,6 +4,7 @@ use cfqp::report::{OutcomeDistribution, ValueRange};
 use maud::{Markup, html};
 
 use super::Page;
+use super::columns::columns;
 use super::elements::{details, number, section, table, treatment_text};
 use super::observed::treatment_figure;
 use crate::format::{count_dropped, format_count, format_number, format_percent, pluralise};
@@ -65,6 +66,12 @@ impl Page<'_> {
                 )
             }
         };
+        let treatments = data.treatments.iter().take(DRAWN_TREATMENTS);
+        let mut cards: Vec<Markup> =
+            treatments.map(|treatment| html! { div.card { (treatment_figure(treatment)) } }).collect();
+        cards.extend(self.outcome_figures());
+        cards.extend(self.outcomes_by_treatment());
+        cards.extend([self.balance(), self.outcome_ranges()]);
         let body = html! {
             p {
                 (pluralise(self.units, "unit")) " can be used. "
@@ -79,15 +86,7 @@ impl Page<'_> {
             @for dropped in self.dropped {
                 p { (count_dropped(dropped)) " not used: " (dropped.reason) " (first: " (dropped.first) ")." }
             }
-            div.masonry {
-                @for treatment in data.treatments.iter().take(DRAWN_TREATMENTS) {
-                    div.card { (treatment_figure(treatment)) }
-                }
-                (self.outcome_figures())
-                (self.outcomes_by_treatment())
-                (self.balance())
-                (self.outcome_ranges())
-            }
+            (columns(cards))
         };
         section("data", "The data", &body)
     }

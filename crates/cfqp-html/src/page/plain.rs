@@ -23,8 +23,8 @@ impl Page<'_> {
         let Some(own) = self.compared(outcome) else { return html! {} };
         let head = [&["estimate"], &NUMBERS[..]].concat();
         html! {
-            div data-plain=(own.outcome) {
-                h4 { "Plain estimates of the same average, without classes" }
+            div.card data-plain=(own.outcome) {
+                h3 { "Plain estimates of the same average, without classes" }
                 (table(&head, &self.estimate_rows(own)))
                 p {
                     @if own.disagrees { span.badge.doubtful { "disagrees" } }

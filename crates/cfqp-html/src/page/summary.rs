@@ -7,7 +7,7 @@ use maud::{Markup, html};
 
 use super::Page;
 use super::effects::ForestRow;
-use super::elements::{capitalise, figure, number, treatment_text};
+use super::elements::{capitalise, figure, number, prose, treatment_text};
 use crate::format::{count_dropped, format_count, format_number, format_percent, pluralise};
 
 /// The outcomes in the summary.
@@ -127,10 +127,8 @@ impl Page<'_> {
         let class = |k: usize| {
             let own = self.average(outcome, EffectGroup::Class(k))?;
             let share = format_percent(self.report.classes[k].share);
-            Some(format!(
-                "class {k} ({share} of units) {}",
-                self.change_text(outcome, own.effect, own.lower, own.upper)
-            ))
+            let change = self.change_text(outcome, own.effect, own.lower, own.upper);
+            Some(format!("in class {k} ({share} of units) {outcome} {change}"))
         };
         let classes = self.report.classes.len();
         let of_classes: Vec<String> = (0..classes).filter(|_| classes > 1).filter_map(class).collect();
@@ -179,9 +177,9 @@ impl Page<'_> {
         let (Some(low), Some(high)) = (low, high) else { return String::new() };
         let text = |own: &cfqp::report::SplitGroup| {
             format!(
-                "{} ({}, {}) {}",
-                own.name,
+                "at {} {} ({}) {outcome} {}",
                 split.covariate,
+                own.name,
                 pluralise(own.units, "unit"),
                 self.change_text(outcome, own.effect, own.lower, own.upper)
             )
@@ -208,7 +206,8 @@ impl Page<'_> {
 
     /// The averages of an outcome in one small chart.
     fn summary_figure(&self, outcome: &str) -> Markup {
-        let mut rows: Vec<ForestRow> = self.forest_rows(outcome);
+        // units without warnings are not like the others
+        let mut rows: Vec<ForestRow> = self.forest_rows(outcome, |group| group != EffectGroup::Ok);
         if let Some(split) = self.strongest_subgroup(outcome).filter(|split| differs(split)) {
             rows.extend(split.groups.iter().map(|own| ForestRow {
                 name: format!("{} {}", split.covariate, own.name),
@@ -247,7 +246,7 @@ impl Page<'_> {
                 (conclusion)
             }
             @if !weak.is_empty() {
-                ul { @for own in weak { li { b { (own.assumption.title()) } " " (capitalise(&own.sentence)) "." } } }
+                ul { @for own in weak { li { b { (own.assumption.title()) } " " (prose(&capitalise(&own.sentence))) "." } } }
             }
             p.soft { "No data can check whether a hidden cause affects both treatment and outcome." }
         }
@@ -258,23 +257,34 @@ impl Page<'_> {
         let effects = &self.report.effects;
         let all = pluralise(effects.units, "unit");
         let reasons = |flags: &[Flag]| -> Vec<String> {
-            let own = effects.flags().into_iter().filter(|(flag, _)| flags.contains(flag));
-            own.map(|(flag, units)| format!("{}: {}", format_count(units), flag.description())).collect()
+            let own: Vec<(Flag, usize)> =
+                effects.flags().into_iter().filter(|(flag, _)| flags.contains(flag)).collect();
+            match &own[..] {
+                [(flag, _)] => vec![flag.description().to_owned()],
+                _ => own
+                    .iter()
+                    .map(|(flag, units)| format!("{} of them: {}", format_count(*units), flag.description()))
+                    .collect(),
+            }
         };
         let none = [Flag::OffSupport, Flag::NotIdentified, Flag::ExtremeValue, Flag::ExtremeAnswer];
         let care = [Flag::AmbiguousClass, Flag::StartsDisagree, Flag::SingleMember];
         let mut lines = vec![match effects.unanswerable {
             0 => format!("The question has an answer for each of the {all}, with its interval."),
+            n if n == effects.units => format!(
+                "No single unit has an answer to rely on ({}); what can be said is about averages.",
+                reasons(&none).join("; ")
+            ),
             n => format!(
                 "For {} of {all}, do not rely on the answer for the single unit ({}).",
                 format_count(n),
                 reasons(&none).join("; ")
             ),
         }];
-        let wide = reasons(&care);
-        if !wide.is_empty() {
-            lines.push(format!("Answers to read with care ({}).", wide.join("; ")));
-        }
+        let careful = effects.flags().into_iter().filter(|(flag, _)| care.contains(flag));
+        lines.extend(careful.map(|(flag, units)| {
+            format!("Read {} with care: {}.", pluralise(units, "answer"), flag.description())
+        }));
         lines.extend(self.dropped.iter().map(|dropped| {
             format!("{} not used: {} (first: {}).", count_dropped(dropped), dropped.reason, dropped.first)
         }));
@@ -292,6 +302,7 @@ pub(super) fn p_text(p: f64) -> String {
     match p {
         p if p < 0.001 => "p < 0.001".to_owned(),
         p if p >= 0.995 => "p = 1".to_owned(),
+        p if p < 0.01 => format!("p = {p:.3}"),
         p => format!("p = {p:.2}"),
     }
 }

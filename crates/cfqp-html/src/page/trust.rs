@@ -6,7 +6,8 @@ use cfqp::report::LevelCoverage;
 use maud::{Markup, html};
 
 use super::Page;
-use super::elements::{capitalise, details, figure, section, table};
+use super::columns::columns;
+use super::elements::{capitalise, details, figure, prose, section, table};
 use crate::chart::{Chart, base_models, chart_class_scores};
 use crate::format::{format_number, format_percent, pluralise};
 
@@ -49,12 +50,12 @@ fn describe_limits(verdict: &Verdict) -> Option<String> {
 
 impl Page<'_> {
     pub(super) fn trust(&self) -> Markup {
+        let verdicts = self.report.verdicts.iter();
+        let mut cards: Vec<Markup> = verdicts.map(|verdict| self.verdict_card(verdict)).collect();
+        cards.push(unverifiable_assumptions());
         let body = html! {
             p { "The answers rest on assumptions. The data grade each of them as ok, doubtful or failed, where they can test it." }
-            div.masonry {
-                @for verdict in &self.report.verdicts { (self.verdict_card(verdict)) }
-                (unverifiable_assumptions())
-            }
+            (columns(cards))
         };
         section("trust", "Can I trust it?", &body)
     }
@@ -72,7 +73,7 @@ impl Page<'_> {
         html! {
             div.card data-verdict=(verdict.assumption.name()) {
                 h3 { span class={ "badge " (grade) } { (grade) } (verdict.assumption.title()) }
-                p { (capitalise(&verdict.sentence)) "." }
+                p { (prose(&capitalise(&verdict.sentence))) "." }
                 (plot)
                 @if let Some(limits) = describe_limits(verdict) {
                     (details("How it is graded", &html! { p.soft { (limits) } }))
