@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::{cfqp, json, succeed, text};
+use crate::tables::json;
+use crate::{cfqp, succeed, text};
 
 const FIT: &str = "--classes 1 --base linear --members 2 -q";
 
