@@ -58,7 +58,7 @@ class Reports(Questions):
         t0, t1 : number, str, sequence or dict
             The reference treatment, and the treatment to compare with it.
         by : str or sequence of str, optional
-            Columns of `data` by which to divide the units; they need not be covariates. Then the averages are those over subgroups.
+            Columns of `data` by which to divide the units: any that were known before the treatment. Then the averages are those over subgroups.
         level, rho
             As for `counterfactual`.
 

@@ -71,7 +71,7 @@ pub(crate) struct EffectArgs {
     /// The treatment to compare with it
     #[arg(long, value_name = "T", allow_negative_numbers = true)]
     to: String,
-    /// Average over the subgroups of these columns of FILE too (comma-separated); they need not be covariates
+    /// Average over the subgroups of these columns of FILE too (comma-separated): any that were known before the treatment, not only covariates
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     by: Vec<String>,
     #[command(flatten)]

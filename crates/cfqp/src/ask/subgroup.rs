@@ -76,15 +76,23 @@ pub struct SubgroupEffect {
 }
 
 impl Model {
-    /// Reads the columns by which units are divided; they need not be covariates. A number with more than 10 values is divided at its
+    /// Reads the columns by which units are divided; they need not be covariates, but must have been known before the treatment. A number with more than 10 values is divided at its
     /// quartiles, or in thirds below 400 rows.
     ///
     /// # Errors
-    /// [`Error::File`] if a column does not exist or holds lists, or if the units are arrays.
+    /// [`Error::File`] if a column does not exist, holds lists, or is a treatment or an outcome of the model, or if the units are arrays.
     pub fn subgroups(&self, input: impl Into<UnitsInput>, columns: &[String]) -> Result<Subgroups> {
         let input = input.into();
         match (&input, self.layout()) {
             (UnitsInput::Table(table), Some(layout)) => {
+                let own = [layout.treatment_names(), layout.outcome_columns()].concat();
+                if let Some(name) = columns.iter().find(|name| own.contains(name)) {
+                    let problem = format!(
+                        "`{name}` is a treatment or an outcome of the model: averages by it would be biased"
+                    );
+                    let hint = "divide units by columns that were known before the treatment";
+                    return Err(Error::file(input.name(), problem, hint));
+                }
                 Ok(Subgroups { columns: read_group_columns(table, layout, columns)? })
             }
             _ => {

@@ -87,6 +87,10 @@ fn a_column_that_does_not_exist_and_arrays_are_refused() {
     let error = model.subgroups(&path, &names("sites")).unwrap_err();
     assert!(error.to_string().ends_with("there is no column `sites` to divide units by"), "{error}");
     assert!(error.hint().unwrap().starts_with("did you mean 'site'? The columns are id, "));
+    for own in ["t", "y"] {
+        let error = model.subgroups(&path, &names(own)).unwrap_err();
+        assert!(error.to_string().contains("is a treatment or an outcome of the model"), "{error}");
+    }
     let arrays = std::sync::Arc::new(table.data);
     assert!(
         model.subgroups(arrays, &names("age")).unwrap_err().to_string().contains("arrays have no columns")

@@ -106,7 +106,7 @@ fn covariates_that_copy_the_treatment_or_the_outcome_are_found() {
     let level = |i: usize| if i % 3 == 2 { 1.0 } else { 0.0 };
     let sites = |i: usize| vec![covariate(i), if i == 299 { 0.0 } else { (i % 3) as f32 }];
     assert_eq!(copies(&dataset(300, sites, level, response)), ["x1=t"]);
-    let mixed = |i: usize| vec![covariate(i), if i % 7 == 0 { 0.0 } else { (i % 3) as f32 }];
+    let mixed = |i: usize| vec![covariate(i), if i.is_multiple_of(7) { 0.0 } else { (i % 3) as f32 }];
     assert_eq!(copies(&dataset(300, mixed, level, response)), [""; 0]);
     // a threshold of many values, and many categories of two units each
     let ages = |i: usize| vec![covariate(i), continuous(i)];
