@@ -185,7 +185,7 @@ fn common_step(distinct: &[f64]) -> Option<f64> {
     let step = gaps().fold(f64::INFINITY, f64::min);
     let is_whole = |gap: f64| {
         let steps = gap / step;
-        steps < MAX_STEPS && (steps - steps.round()).abs() < STEP_TOLERANCE * steps.round().max(1.0).min(10.0)
+        steps < MAX_STEPS && (steps - steps.round()).abs() < STEP_TOLERANCE * steps.round().clamp(1.0, 10.0)
     };
     (distinct.len() > 2 && gaps().all(is_whole)).then_some(step)
 }
