@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::ReportContext;
 use super::covariates::Covariates;
 use crate::Result;
-use crate::ask::Answers;
+use crate::ask::{Answers, PlainComparison};
 use crate::data::Units;
 use crate::density::ClassWeights;
 use crate::math::normal_half_width;
@@ -148,12 +148,13 @@ impl Strata {
 }
 
 impl ReportContext<'_> {
-    /// What the profiles of the classes compare.
-    pub(super) fn profile_basis(&self) -> ProfileBasis {
+    /// What the profiles of the classes compare; `plain` says whether the class goes with the treatment, if there are comparisons.
+    pub(super) fn profile_basis(&self, plain: &[PlainComparison]) -> ProfileBasis {
         if self.model.classes() > 1 && !self.model.has_class_effects() {
             return ProfileBasis::NotIdentified;
         }
-        let drives = self.model.class_weights() == ClassWeights::CovariatesAndTreatment;
+        let may_drive = self.model.class_weights() == ClassWeights::CovariatesAndTreatment;
+        let drives = may_drive && (plain.is_empty() || plain.iter().any(|own| own.class_drives_treatment));
         match self.model.classes() == 1 || drives || Strata::new(self.data.t()).is_none() {
             true => ProfileBasis::AllUnits,
             false => ProfileBasis::EqualTreatments,
@@ -161,8 +162,13 @@ impl ReportContext<'_> {
     }
 
     /// A summary of every class, with the responses of the outcomes `drawn`.
-    pub(super) fn summarise_classes(&self, effects: &Answers, drawn: &[usize]) -> Result<Vec<ClassSummary>> {
-        let (basis, classes) = (self.profile_basis(), self.model.classes());
+    pub(super) fn summarise_classes(
+        &self,
+        effects: &Answers,
+        drawn: &[usize],
+        basis: ProfileBasis,
+    ) -> Result<Vec<ClassSummary>> {
+        let classes = self.model.classes();
         let is_identified = basis != ProfileBasis::NotIdentified;
         let class_means = |t| -> Result<Vec<Vec<f64>>> {
             let answers = self.class_answers(self.model, t)?;

@@ -208,16 +208,18 @@ impl Report {
         };
         let unit_summaries = context.summarise_units(&selected, &drawn)?;
         check()?;
+        let summary = context.summarise_effects(&all_effects, &drawn)?;
+        let profiles = context.profile_basis(&summary.plain);
         Ok(Self {
             data: context.summarise_data(),
             verdicts,
             evidence: context.collect_evidence(overlap)?,
             balance: context.balance()?,
-            classes: context.summarise_classes(&effects, &drawn)?,
-            profiles: context.profile_basis(),
+            classes: context.summarise_classes(&effects, &drawn, profiles)?,
+            profiles,
             curves,
             dose_curves,
-            effects: context.summarise_effects(&all_effects, &drawn)?,
+            effects: summary,
             units: unit_summaries,
             model: summarise_model(model),
             question: context.question(),

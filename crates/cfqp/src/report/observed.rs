@@ -190,7 +190,12 @@ mod tests {
         assert_eq!(own[0].labels.as_deref().unwrap(), ["y0", "y1", "y2"]);
         assert_eq!(own[0].by_treatment[0].groups[0].means.len(), 3);
         assert_eq!(serde_json::to_value(&own[0]).unwrap()["kind"], "category");
-        assert!(own[1].labels.is_none() && own[1].histogram.counts[0].len() == 20);
+        assert_eq!(
+            own[1].labels.as_deref().unwrap(),
+            ["7.5", "8", "8.5", "9"],
+            "values are half a unit apart"
+        );
+        assert_eq!(own[1].histogram.counts, [[1, 0, 1, 1]]);
     }
 
     #[test]

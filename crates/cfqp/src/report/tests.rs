@@ -117,15 +117,15 @@ fn confounded(n: usize, levels: bool) -> UnitBatch {
     UnitBatch::from(Dataset::new(units(2, x), units(1, t), units(1, y)).unwrap())
 }
 
-fn report_on(units: &UnitBatch, classes: usize) -> Report {
-    let config = FitConfig { classes: Classes::Given(classes), base: Base::Linear, ..FitConfig::default() };
+fn report_on(units: &UnitBatch, base: Base) -> Report {
+    let config = FitConfig { classes: Classes::Given(2), base, ..FitConfig::default() };
     let model = Fit::new(config).run(&units.data).unwrap();
     Report::new(&model, units, None, &ReportSpec::default()).unwrap()
 }
 
 #[test]
 fn a_treatment_of_two_values_is_asked_about_both_and_shows_no_single_classes() {
-    let report = report_on(&confounded(600, true), 2);
+    let report = report_on(&confounded(600, true), Base::Auto);
     assert_eq!((report.curves.kind, report.curves.grid.len()), (CurveKind::Values, 2));
     assert_eq!((report.profiles, report.curves.outcomes[0].classes.len()), (ProfileBasis::NotIdentified, 0));
     assert!(report.classes.iter().all(|class| class.covariates.is_empty() && class.responses.is_empty()));
@@ -140,7 +140,7 @@ fn a_treatment_of_two_values_is_asked_about_both_and_shows_no_single_classes() {
 
 #[test]
 fn the_covariate_that_changes_the_effect_is_the_strongest_subgroup() {
-    let report = report_on(&confounded(600, false), 2);
+    let report = report_on(&confounded(600, false), Base::Linear);
     let strongest = &report.effects.subgroups[0];
     assert_eq!((&strongest.covariate[..], strongest.groups.len(), strongest.compared), ("x1", 3, 2));
     assert!(strongest.p_value < 0.001, "{strongest:?}");
