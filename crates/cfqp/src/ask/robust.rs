@@ -32,7 +32,7 @@ const UNITS_AT_ONCE: usize = 256;
 const MAX_WEIGHT_CHANGE: f64 = 0.1;
 /// The share of the variance of the regression's average that is left where weights are local: they correct it near the amounts, not at
 /// them. Set on the kind `dose` of scripts/average-effects.
-const LOCAL_SHARE: f64 = 0.15;
+const LOCAL_SHARE: f64 = 0.2;
 /// The smallest number of units of an average.
 const MIN_UNITS: f64 = 20.0;
 
