@@ -78,9 +78,9 @@ impl Fixture {
         let mut draw = || (0..n).map(|_| rng.random_range(-1.7_f32..1.7)).collect::<Vec<_>>();
         let (x, t) = (draw(), draw());
         // nearly normal: classes would explain uniform noise
-        let parts = [draw(), draw(), draw()];
-        let noise: Vec<f32> =
-            (0..n).map(|i| parts.iter().map(|part| part[i] / 3.0_f32.sqrt()).sum()).collect();
+        let parts: Vec<Vec<f32>> = (0..8).map(|_| draw()).collect();
+        let scale = (parts.len() as f32).sqrt();
+        let noise: Vec<f32> = (0..n).map(|i| parts.iter().map(|part| part[i] / scale).sum()).collect();
         let slope = |i: usize| if i * 7 % 16 < 8 { 1.0 } else { -1.0 };
         let y = (0..n).map(|i| 2.0 + slope(i) * t[i] + 0.3 * x[i] + 0.2 * noise[i]).collect();
         let units = |name: &str, values: Vec<f32>| Units::new(name, vec![1], values).unwrap();
@@ -136,7 +136,12 @@ fn a_fit_to_rows_on_disk_agrees_with_one_in_memory() {
     let units = fixture.read(&fit, &path);
     assert!(matches!(units, TableUnits::InMemory(_)), "the default is larger");
     let in_memory = fit.run_units(&units).unwrap();
-    assert_eq!((streamed.classes(), in_memory.classes()), (2, 2));
+    // classes that respond alike are slices of one noise
+    let kinds = |model: &Model| {
+        let alike = &model.fit_report().alike_classes;
+        model.classes() - alike.iter().map(|group| group.len() - 1).sum::<usize>()
+    };
+    assert_eq!((kinds(&streamed), kinds(&in_memory)), (2, 2));
     let answers = |model: &Model| model.ask(&fixture.data).under(0.4).answers().unwrap().point;
     let (a, b) = (answers(&streamed), answers(&in_memory));
     let gaps = a.values().iter().zip(b.values()).map(|(a, b)| f64::from((a - b).abs()));

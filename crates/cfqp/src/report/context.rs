@@ -3,7 +3,9 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use super::{CurveKind, ReportQuestion, ReportSpec, array_treatment_names};
+use serde::Serialize;
+
+use super::{ReportQuestion, ReportSpec, array_treatment_names};
 use crate::Result;
 use crate::ask::{AskOptions, Tabulation, Verdict, treatment_quantiles};
 use crate::data::table::{Layout, TreatmentColumn, TreatmentValue, UnitBatch, relative_name};
@@ -32,6 +34,18 @@ const CURVE_END_QUANTILE: f64 = 0.98;
 /// The quantiles of the treatments that are compared by default.
 const LOW_QUANTILE: f64 = 0.1;
 const HIGH_QUANTILE: f64 = 0.9;
+
+/// What the treatments of curves are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CurveKind {
+    /// Evenly spaced amounts.
+    Amounts,
+    /// The values, or combinations of values, of treatments that take few.
+    Values,
+    /// Levels.
+    Levels,
+}
 
 /// The model, the units and the treatments that all sections of a report are computed from.
 pub(super) struct ReportContext<'a> {

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::ReportContext;
 use super::responses::middle_share;
+use super::{CurveKind, ReportContext};
 use crate::Result;
 use crate::ask::{AnswerClass, Answers, Averages, EffectGroup};
 use crate::data::Units;
@@ -15,18 +15,6 @@ use crate::model::{Model, Predictor};
 const UNKNOWN_RHO: f64 = 0.5;
 /// A class with fewer units has no means.
 const MIN_CLASS_UNITS: f64 = 1e-3;
-
-/// What the treatments of curves are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CurveKind {
-    /// Evenly spaced amounts.
-    Amounts,
-    /// The values, or combinations of values, of treatments that take few.
-    Values,
-    /// Levels.
-    Levels,
-}
 
 /// The mean outcomes under each of several treatments.
 #[derive(Clone, Debug, Serialize)]
