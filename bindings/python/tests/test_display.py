@@ -53,7 +53,7 @@ def test_names_are_escaped(frame):
 def test_diagnoses(model, frame):
     diagnosis = model.diagnose(frame)
     assert diagnosis["overlap"].finding and diagnosis.units == 200
-    assert len(diagnosis) == 7 and diagnosis.ok == (diagnosis.grade != "failed")
+    assert len(diagnosis) == 8 and diagnosis.ok == (diagnosis.grade != "failed")
     assert {verdict.grade for verdict in diagnosis} <= {"ok", "doubtful", "failed", "not_tested"}
     with pytest.raises(KeyError):
         diagnosis["magic"]

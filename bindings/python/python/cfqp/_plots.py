@@ -153,7 +153,8 @@ class Plots(Reports):
         self, data: Any = None, *, outcome: str | None = None, level: float = 0.9, rho: float | str = "auto",
         ax: Axes | None = None,
     ) -> Axes:  # fmt: skip
-        """The mean dose-response curve of every class, and the share of units in it.
+        """The mean dose-response curve of every class, and the share of units in it. Of all units, if there is one class or data do
+        not show which class under one treatment is which under another.
 
         Parameters
         ----------
@@ -172,12 +173,15 @@ class Plots(Reports):
         treatments = report["question"]["treatments"]
         varied = next((k for k in range(len(treatments)) if len({str(step[k]) for step in curves["grid"]}) > 1), 0)
         grid, ax = [step[varied] for step in curves["grid"]], new_axes(ax)
-        for summary, curve in zip(report["classes"], chosen["classes"], strict=False):
-            label = f"class {summary['class']} ({summary['share']:.0%} of units)"
-            draw_levels(ax, grid, curve["mean"], curve["lower"], curve["upper"], class_colour(summary["class"]), label)
+        drawn = [
+            (curve, summary["class"], f"class {summary['class']} ({summary['share']:.0%} of units)")
+            for summary, curve in zip(report["classes"], chosen["classes"], strict=False)
+        ]
+        for curve, number, label in drawn or [(chosen["all"], 0, "all units")]:
+            draw_levels(ax, grid, curve["mean"], curve["lower"], curve["upper"], class_colour(number), label)
         ax.set_xlabel(treatments[varied])
         ax.set_ylabel(chosen["name"])
-        ax.set_title(f"Mean response of the classes with {level:.0%} intervals")
+        ax.set_title(f"Mean response {'of the classes ' if drawn else ''}with {level:.0%} intervals")
         return finish(ax, legend=True)
 
     def _quietly(self, question: str, *args: Any, **options: Any) -> pa.Table:

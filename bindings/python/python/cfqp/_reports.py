@@ -86,7 +86,8 @@ class Reports(Questions):
         ends = one_treatment(t0, "t0"), one_treatment(t1, "t1")
         columns = [by] if isinstance(by, str) else list(by or ())
         found = json.loads(native.averages(units.source, *ends, options_json(level, rho), columns))
-        rows, names = found["averages"], AVERAGES
+        rows: list[dict[str, Any]] = found["averages"]
+        names: tuple[str, ...] = AVERAGES
         if columns:
             rows = [_subgroup_row(of, own) for of in found["subgroups"] for own in of["groups"]]
             names = SUBGROUPS
