@@ -4,10 +4,10 @@
 //! W = sum_g (effect_g - mean)^2 / se_g^2,   mean = sum_g (effect_g / se_g^2) / sum_g (1 / se_g^2)
 //! ```
 //!
-//! Standard errors are those of averages times the ratio of Student's t to the normal, with as many degrees of freedom as effective
-//! units received the rarer treatment, less one; so are the widths of intervals. If no effect differs, W is chi-squared with one degree of freedom less than there are subgroups. Where averages are those of the
-//! model's effects, subgroups share the model's errors, and the test is cautious. Of several columns and outcomes, p-values are
-//! corrected by Holm's method.
+//! Standard errors are those of averages times the ratio of Student's t to the normal, with as many degrees of freedom as
+//! effective units received the rarer treatment, less one; so are the widths of intervals. If no effect differs, W is chi-squared
+//! with one degree of freedom less than there are subgroups. Where averages are those of the model's effects, subgroups share the
+//! model's errors, and the test is cautious. Of several columns and outcomes, p-values are corrected by Holm's method.
 
 use serde::Serialize;
 
@@ -76,8 +76,8 @@ pub struct SubgroupEffect {
 }
 
 impl Model {
-    /// Reads the columns by which units are divided; they need not be covariates, but must have been known before the treatment. A number with more than 10 values is divided at its
-    /// quartiles, or in thirds below 400 rows.
+    /// Reads the columns by which units are divided; they need not be covariates, but must have been known before the treatment.
+    /// A number with more than 10 values is divided at its quartiles, or in thirds below 400 rows.
     ///
     /// # Errors
     /// [`Error::File`] if a column does not exist, holds lists, or is a treatment or an outcome of the model, or if the units are arrays.
