@@ -65,6 +65,7 @@ pub use rho::{Rho, RhoBound, RhoSource, UsedRho};
 pub(crate) use robust::EffectSample;
 pub(crate) use stream::WantedIds;
 pub use stream::{StreamBatch, UnitStream};
+pub(crate) use subgroup::{MIN_RECEIVED, TEST_HALF_WIDTH, equal_effects, widened};
 pub use subgroup::{SubgroupEffect, SubgroupEffects, Subgroups};
 pub use tabulate::{AskedTreatments, Tabulation};
 pub(crate) use treatments::treatment_quantiles;

@@ -128,6 +128,12 @@ pub(crate) struct EffectSample {
 }
 
 impl EffectSample {
+    /// The effective number of units of which `has` is true that received the rarer of both treatments, or one near it; none
+    /// without terms.
+    pub(crate) fn received(&self, has: impl Fn(usize) -> bool) -> Option<f64> {
+        self.terms.as_ref().map(|terms| terms.received(has))
+    }
+
     /// The doubly robust terms of outcome `o`, one per unit; none if there are none.
     pub(crate) fn terms_of(&self, o: usize) -> Option<&[f64]> {
         self.terms.as_ref().map(|terms| &terms.all[o][..])
@@ -223,8 +229,11 @@ impl Model {
         let all = |m: usize, range: &Range<usize>| {
             (0..self.classes()).map(|k| of_class_by(m, k, range)).sum::<f64>() / n as f64
         };
-        let left = if weights.are_local { LOCAL_SHARE.sqrt() } else { 0.0 };
-        let errors = outcomes.iter().map(|range| left * error(&|m| all(m, range))).collect();
+        let left = |range| match weights.are_local {
+            true => LOCAL_SHARE.sqrt() * error(&|m| all(m, range)),
+            false => 0.0,
+        };
+        let errors = outcomes.iter().map(left).collect();
         let class_errors = |k: usize| outcomes.iter().map(|range| class_error(k, range)).collect();
         Ok(Some(RobustTerms {
             all: terms([low, high, &own].map(|prediction| &prediction.all)),

@@ -22,9 +22,9 @@ use crate::{Error, Result};
 /// The smallest number of units of an average.
 const MIN_UNITS: usize = 20;
 /// The smallest effective number of them that received each treatment, or one near it, where averages are doubly robust.
-const MIN_RECEIVED: f64 = 8.0;
+pub(crate) const MIN_RECEIVED: f64 = 8.0;
 /// The half width of a standard normal at which the test allows for few units.
-const TEST_HALF_WIDTH: f64 = 1.96;
+pub(crate) const TEST_HALF_WIDTH: f64 = 1.96;
 /// A difference is shown by a corrected p-value below this.
 const MAX_P_VALUE: f64 = 0.05;
 
@@ -139,7 +139,9 @@ impl Subgroups {
                 let groups: Vec<SubgroupEffect> = column.groups.iter().enumerate().map(group).collect();
                 let groups: Vec<SubgroupEffect> = groups.into_iter().filter(|own| own.units > 0).collect();
                 found.push(SubgroupEffects {
-                    p_value: p_value(&groups),
+                    p_value: equal_effects(
+                        groups.iter().filter_map(|own| Some((own.effect?, own.error_in_test?))),
+                    ),
                     column: column.name.clone(),
                     outcome: (*outcome).to_owned(),
                     groups,
@@ -162,7 +164,7 @@ impl Subgroups {
     /// not doubly robust.
     fn received(&self, group: usize, (units, sample): (&UnitBatch, &EffectSample)) -> Option<f64> {
         let has = |i: usize| self.of_unit(units, sample.positions[i]).contains(&group);
-        sample.terms.as_ref().map(|terms| terms.received(has))
+        sample.received(has)
     }
 }
 
@@ -176,8 +178,7 @@ impl SubgroupEffect {
             _ => None,
         };
         let average = average.filter(|_| note.is_none());
-        let freedom = received.map(|received| (received - 1.0) as usize);
-        let widened = |z: f64| freedom.map_or(1.0, |freedom| student_half_width(z, freedom) / z);
+        let widened = |z: f64| received.map_or(1.0, |received| widened(z, received));
         let value = |of: &dyn Fn(&AverageEffect) -> f64| average.as_ref().map(of);
         let end = |average: &AverageEffect, end: f64| {
             let z = (end - average.effect).abs() / average.standard_error.max(f64::MIN_POSITIVE);
@@ -224,11 +225,11 @@ impl SubgroupEffects {
     }
 }
 
-/// The p-value of the test that all effects are the same; none if fewer than two have a standard error.
-fn p_value(groups: &[SubgroupEffect]) -> Option<f64> {
-    let known: Vec<(f64, f64)> = groups
-        .iter()
-        .filter_map(|own| Some((own.effect?, own.error_in_test.filter(|error| *error > 0.0)?.powi(-2))))
+/// The p-value of the test that all effects are the same, given effects and standard errors; none if fewer than two have one.
+pub(crate) fn equal_effects(effects: impl Iterator<Item = (f64, f64)>) -> Option<f64> {
+    let known: Vec<(f64, f64)> = effects
+        .filter(|(_, error)| *error > 0.0 && error.is_finite())
+        .map(|(effect, error)| (effect, error.powi(-2)))
         .collect();
     if known.len() < 2 {
         return None;
@@ -237,6 +238,11 @@ fn p_value(groups: &[SubgroupEffect]) -> Option<f64> {
     let mean = known.iter().map(|(effect, weight)| effect * weight).sum::<f64>() / total;
     let statistic: f64 = known.iter().map(|(effect, weight)| weight * (effect - mean).powi(2)).sum();
     Some(chi_squared_tail(statistic, known.len() - 1))
+}
+
+/// The factor on a normal half width `z` for an average over units of which effectively `received` received the rarer treatment.
+pub(crate) fn widened(z: f64, received: f64) -> f64 {
+    student_half_width(z, (received - 1.0) as usize) / z
 }
 
 /// The p-values multiplied by the number of those that are not smaller, and never below that of a smaller one.

@@ -175,8 +175,8 @@ impl Model {
         } else if is_density {
             let rho = self.used_rho(options.rho);
             verdict.sentence += &format!(
-                "; no data can show what they cover with rho {rho} (docs/ASSUMPTIONS.md says how often this verdict was right \
-                 of random tables)"
+                "; no data can show what they cover with rho {rho} (docs/ASSUMPTIONS.md: how often this verdict was right on \
+                 random tables)"
             );
             if let Some(reason) = self.unsure_classes(options.rho).filter(|_| verdict.grade == Grade::Ok) {
                 verdict.grade = Grade::Doubtful;

@@ -1,22 +1,16 @@
 //! Average effects in subgroups: units split by one covariate at a time, with a test of whether the effects differ.
 //!
-//! The averages are means of the doubly robust terms of units. The test compares them by
-//!
-//! ```text
-//! Q = sum_g (mean_g - mean)^2 / se_g^2,   mean = sum_g mean_g / se_g^2 / sum_g 1 / se_g^2
-//! ```
-//!
-//! which is chi-squared with one degree of freedom less than there are groups if the effects are equal. p-values are multiplied by
-//! the number of covariates.
+//! The averages are means of the doubly robust terms of units. Intervals and the test are those of `effect --by`
+//! ([`equal_effects`]); p-values are multiplied by the number of covariates.
 
 use serde::Serialize;
 
 use super::ReportContext;
 use super::covariates::{Splitter, channel_mean, splitters};
 use crate::Result;
-use crate::ask::EffectSample;
+use crate::ask::{EffectSample, MIN_RECEIVED, TEST_HALF_WIDTH, equal_effects, widened};
 use crate::data::Units;
-use crate::math::{chi_squared_tail, normal_half_width};
+use crate::math::normal_half_width;
 use crate::plain::clustered_error;
 
 /// The smallest number of units of a subgroup.
@@ -35,7 +29,8 @@ pub struct CovariateSplit {
     pub outcome: String,
     /// The covariate that units are split by.
     pub covariate: String,
-    /// The subgroups: levels, single values or thirds of the units. Those of fewer than 30 units are left out.
+    /// The subgroups: levels, single values or thirds of the units. Those of fewer than 30 units, or of few that received one of
+    /// the treatments, are left out.
     pub groups: Vec<SplitGroup>,
     /// The p-value of equal effects, corrected for the number of covariates (Bonferroni).
     pub p_value: f64,
@@ -83,8 +78,10 @@ impl ReportContext<'_> {
         for &o in drawn {
             let Some(terms) = sample.terms_of(o) else { continue };
             let of_split = |(covariate, split): &(String, Split)| {
-                let groups = split.effects(terms, sample.data.groups(), self.ask.level);
+                let received = |k: usize| sample.received(|i| split.groups[i] == Some(k)).unwrap_or(0.0);
+                let groups = split.effects(terms, sample.data.groups(), self.ask.level, received);
                 let p_value = (splits.len() as f64 * p_of_equal_effects(&groups)).min(1.0);
+                let groups = groups.into_iter().map(|(own, _)| own).collect();
                 let outcome = self.outcomes[o].name.clone();
                 CovariateSplit {
                     outcome,
@@ -160,11 +157,20 @@ impl Split {
         Self { names, groups: values.iter().map(|value| value.map(group)).collect() }
     }
 
-    fn effects(&self, terms: &[f64], subjects: Option<&[u32]>, level: f64) -> Vec<SplitGroup> {
+    /// The averages of groups, each with its standard error in the test; `received` is the effective number of units of a group
+    /// that received the rarer treatment.
+    fn effects(
+        &self,
+        terms: &[f64],
+        subjects: Option<&[u32]>,
+        level: f64,
+        received: impl Fn(usize) -> f64,
+    ) -> Vec<(SplitGroup, f64)> {
         let z = normal_half_width(level);
         let of_group = |(k, name): (usize, &String)| {
             let rows: Vec<usize> = (0..terms.len()).filter(|&i| self.groups[i] == Some(k)).collect();
-            if rows.len() < MIN_UNITS {
+            let received = received(k);
+            if rows.len() < MIN_UNITS || received < MIN_RECEIVED {
                 return None;
             }
             let n = rows.len() as f64;
@@ -172,15 +178,17 @@ impl Split {
             let influence: Vec<f64> = rows.iter().map(|&i| (terms[i] - effect) / n).collect();
             let own: Option<Vec<u32>> = subjects.map(|subjects| rows.iter().map(|&i| subjects[i]).collect());
             let standard_error = clustered_error(&influence, own.as_deref());
-            let half = z * standard_error;
-            Some(SplitGroup {
+            let half = z * widened(z, received) * standard_error;
+            let in_test = widened(TEST_HALF_WIDTH, received) * standard_error;
+            let group = SplitGroup {
                 name: name.clone(),
                 units: rows.len(),
                 effect,
                 lower: effect - half,
                 upper: effect + half,
                 standard_error,
-            })
+            };
+            Some((group, in_test))
         };
         self.names.iter().enumerate().filter_map(of_group).collect()
     }
@@ -207,17 +215,9 @@ fn short(value: f64) -> String {
     format!("{value:.*}", digits as usize)
 }
 
-/// The p-value of equal effects.
-fn p_of_equal_effects(groups: &[SplitGroup]) -> f64 {
-    let weight = |own: &SplitGroup| 1.0 / own.standard_error.powi(2);
-    let usable = || groups.iter().filter(|own| own.standard_error > 0.0 && own.standard_error.is_finite());
-    let (count, total) = (usable().count(), usable().map(weight).sum::<f64>());
-    if count < 2 {
-        return 1.0;
-    }
-    let mean = usable().map(|own| weight(own) * own.effect).sum::<f64>() / total;
-    let q: f64 = usable().map(|own| weight(own) * (own.effect - mean).powi(2)).sum();
-    chi_squared_tail(q, count - 1)
+/// The p-value of equal effects, given averages and their standard errors in the test; 1 if there are too few.
+fn p_of_equal_effects(groups: &[(SplitGroup, f64)]) -> f64 {
+    equal_effects(groups.iter().map(|(own, in_test)| (own.effect, *in_test))).unwrap_or(1.0)
 }
 
 #[cfg(test)]
@@ -241,7 +241,7 @@ mod tests {
         let split = Split { names: vec!["a".into(), "b".into()], groups };
         let p = |gap: f64| {
             let terms: Vec<f64> = (0..400).map(|i| gap * (i % 2) as f64 + noise(i)).collect();
-            p_of_equal_effects(&split.effects(&terms, None, 0.9))
+            p_of_equal_effects(&split.effects(&terms, None, 0.9, |_| 200.0))
         };
         assert!(p(0.0) > 0.1 && p(0.5) < 1e-4, "{} {}", p(0.0), p(0.5));
     }
